@@ -1,0 +1,69 @@
+"""Diagnostics: what may be said on stderr, one JSON object a line. Pure.
+
+Only the fields below can be said at all, so a diagnostic cannot carry a path, a prompt or a foreign text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Final, Literal, TypeAlias
+
+
+class Event(StrEnum):
+    """The kinds of diagnostics."""
+
+    STARTUP_FAILED = "startup_failed"
+    PI_SESSION_CREATION_FAILED = "pi_session_creation_failed"
+    PI_HOST_EXITED = "pi_host_exited"
+    FOREIGN_STDOUT_SUPPRESSED = "foreign_stdout_suppressed"
+    MCP_TRANSPORT_ERROR = "mcp_transport_error"
+    SHUTDOWN_FAILED = "shutdown_failed"
+    INTERNAL_ERROR = "internal_error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One line on stderr. Fields that are `None` are left out; names become camelCase.
+
+    `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
+    `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is a word of ours.
+    """
+
+    level: Literal["error", "warning"]
+    event: Event
+    code: str | None = None
+    stage: str | None = None
+    reason: str | None = None
+    pointer: str | None = None
+    rule: str | None = None
+    line: int | None = None
+    column: int | None = None
+    profile: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    thinking_level: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    discovered_tools: int | None = None
+    extension: str | None = None
+    bytes: int | None = None
+    writes: int | None = None
+    dropped: int | None = None
+
+    def to_line(self) -> str:
+        """The diagnostic as one line of ASCII JSON, without the line end."""
+        said = {_camel(f.name): value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        return json.dumps(said, separators=(",", ":"))
+
+
+Report: TypeAlias = Callable[[Diagnostic], None]
+"""Where diagnostics go. Never blocks and never raises."""
+
+_CAMEL: Final = {"thinking_level": "thinkingLevel", "discovered_tools": "discoveredTools"}
+
+
+def _camel(name: str) -> str:
+    return _CAMEL.get(name, name)

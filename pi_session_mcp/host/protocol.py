@@ -1,0 +1,254 @@
+"""The host protocol: every frame between the server and a Pi host, as values. Pure.
+
+One JSON object a line, UTF-8, framed by `\\n` only, at most `MAX_FRAME_BYTES`. The server sends requests
+(`{"id", "op", …}`); the host sends exactly one answer for each (`{"re", "ok", …}`) and events (`{"event", "session", …}`).
+`host/js/frames.mjs` holds the same schema for the other side; `docs/host-protocol.md` explains it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL_VERSION: Final = 1
+MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
+CHANNEL_FD: Final = 3
+"""The host's descriptor of the channel. Node closes low inherited descriptors on exec, so 3 does not leak to bash."""
+
+REQUIRED_EXPORTS: Final = (
+    "VERSION",
+    "ModelRuntime",
+    "SettingsManager",
+    "SessionManager",
+    "DefaultResourceLoader",
+    "createAgentSession",
+    "createAgentSessionServices",
+    "createAgentSessionFromServices",
+    "createAgentSessionRuntime",
+    "createReadToolDefinition",
+    "createBashToolDefinition",
+    "createEditToolDefinition",
+    "createWriteToolDefinition",
+    "createGrepToolDefinition",
+    "createFindToolDefinition",
+    "createLsToolDefinition",
+)
+"""The SDK exports that the host uses (`@earendil-works/pi-coding-agent` 1.6.0, `dist/index.js`)."""
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+class Hello(_Frame):
+    """First request on a channel. `sdk` is the absolute path of the SDK's entry file."""
+
+    op: Literal["hello"] = "hello"
+    protocol: int = PROTOCOL_VERSION
+    sdk: str
+    compileCache: str | None = None
+
+
+class Load(_Frame):
+    """Make the session's model runtime, settings and resources. `entries` are extension files, absolute."""
+
+    op: Literal["load"] = "load"
+    session: int
+    cwd: str
+    fileAccess: Literal["workspace", "user"]
+    entries: list[str] = []
+
+
+class Check(_Frame):
+    """Ask one question about the profile's provider and model, in the order of the steps below."""
+
+    op: Literal["check"] = "check"
+    session: int
+    step: Literal["provider", "model", "check_auth", "get_auth", "availability"]
+    provider: str
+    model: str
+
+
+class Open(_Frame):
+    """Create the Pi session with exactly these active tools."""
+
+    op: Literal["open"] = "open"
+    session: int
+    provider: str
+    model: str
+    thinkingLevel: str
+    tools: list[str]
+
+
+class Bind(_Frame):
+    """Bind the session's extensions (emits `session_start`); only for a session with entries, and only once."""
+
+    op: Literal["bind"] = "bind"
+    session: int
+
+
+class Prompt(_Frame):
+    """Hand a text to Pi. The answer is the preflight; the end comes as a `settled` event if it was `started`."""
+
+    op: Literal["prompt"] = "prompt"
+    session: int
+    turn: int
+    text: str
+
+
+class Abort(_Frame):
+    """Abort what runs; answered when it has settled."""
+
+    op: Literal["abort"] = "abort"
+    session: int
+
+
+class Dispose(_Frame):
+    """End the session, whatever step it has reached; answered when that is done. Unknown sessions are fine."""
+
+    op: Literal["dispose"] = "dispose"
+    session: int
+
+
+class Ping(_Frame):
+    """Show that the host's event loop turns."""
+
+    op: Literal["ping"] = "ping"
+
+
+Request = Hello | Load | Check | Open | Bind | Prompt | Abort | Dispose | Ping
+
+
+def encode_request(request_id: int, request: Request) -> bytes:
+    """The request as one line. Raises `ValueError` if it is longer than a frame may be."""
+    body = request.model_dump_json()
+    line = b'{"id":%d,%s\n' % (request_id, body[1:].encode())
+    if len(line) > MAX_FRAME_BYTES:
+        raise ValueError("frame too large")
+    return line
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+class Failed(_Frame):
+    """The request failed. `code` is a word of the host's; a foreign text never passes.
+
+    `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `pi_configuration` means that Pi's own files
+    are broken; `sdk_import` that the SDK could not be imported; `failed` everything else.
+    """
+
+    re: int
+    ok: Literal[False]
+    code: Literal["failed", "pi_configuration", "sdk_import", "unknown_session", "exists", "order", "invalid"]
+
+
+class Succeeded(_Frame):
+    """The request succeeded; `result` is validated against the request's own result type."""
+
+    re: int
+    ok: Literal[True]
+    result: dict[str, object]
+
+
+class HelloResult(_Frame):
+    """Versions and, for each of `REQUIRED_EXPORTS`, whether the SDK has it."""
+
+    protocol: int
+    node: str
+    sdk: str
+    exports: dict[str, bool]
+
+
+class LoadResult(_Frame):
+    """How many extensions were loaded, how many errors were reported, and the tools that they registered."""
+
+    extensions: int
+    errors: int
+    tools: list[str]
+
+
+class CheckResult(_Frame):
+    """`found` answers the step's question: known, authenticated, available."""
+
+    found: bool
+
+
+class OpenResult(_Frame):
+    """What the created session really has."""
+
+    provider: str
+    model: str
+    thinkingLevel: str
+    activeTools: list[str]
+
+
+class BindResult(_Frame):
+    """What the session has after binding."""
+
+    provider: str
+    model: str
+    thinkingLevel: str
+    activeTools: list[str]
+    extensionTools: list[str]
+    hookErrors: int
+    mcpServers: int
+
+
+class PromptResult(_Frame):
+    """Pi's preflight word; `rejected` when `prompt()` threw or ended without one."""
+
+    preflight: Literal["started", "queued", "handled", "rejected"]
+
+
+class Empty(_Frame):
+    """Nothing to say but that it is done."""
+
+
+Result = HelloResult | LoadResult | CheckResult | OpenResult | BindResult | PromptResult | Empty
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+class Activity(_Frame):
+    """A tool execution or an assistant message of this turn was completed."""
+
+    event: Literal["activity"]
+    session: int
+    turn: int
+
+
+class Settled(_Frame):
+    """The turn's `prompt()` resolved. See `sessions.ports.Outcome`; `text` is at most `MAX_TEXT_UNITS` long."""
+
+    event: Literal["settled"]
+    session: int
+    turn: int
+    stopReason: str | None
+    aborted: bool
+    text: str
+
+
+class Run(_Frame):
+    """A run that no prompt of ours began has started or ended."""
+
+    event: Literal["run"]
+    session: int
+    active: bool
+
+
+MAX_TEXT_UNITS: Final = 1024 * 1024
+"""The host cuts an answer to this many UTF-16 units; the rule of 65,536 bytes is applied by the server."""
+
+HostFrame = Annotated[Failed | Succeeded | Activity | Settled | Run, Field(union_mode="left_to_right")]
+HOST_FRAME: Final[TypeAdapter[Failed | Succeeded | Activity | Settled | Run]] = TypeAdapter(HostFrame)
+
+
+def decode_host_frame(line: bytes) -> Failed | Succeeded | Activity | Settled | Run:
+    """Parse one line of a host. Raises `pydantic.ValidationError` for anything that is not a frame."""
+    return HOST_FRAME.validate_json(line)
