@@ -1,0 +1,1 @@
+"""Start of the program: `pi-session-mcp` and `python -m pi_session_mcp`."""

@@ -1,0 +1,1 @@
+"""External MCP servers whose tools are granted to sessions."""

@@ -1,0 +1,1 @@
+"""The operator's configuration: its model, its strict reading, its schema."""

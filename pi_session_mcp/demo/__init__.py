@@ -1,0 +1,1 @@
+"""The whole thing end to end with a scripted loopback model."""

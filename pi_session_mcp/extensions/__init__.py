@@ -1,0 +1,1 @@
+"""Pinned Pi extensions: pins, resolving, tool names."""

@@ -1,0 +1,1 @@
+"""One Pi host: its frames, its process, its client, and the pool."""

@@ -1,0 +1,1 @@
+"""The small program that every process tree of ours runs under."""

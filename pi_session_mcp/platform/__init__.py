@@ -1,0 +1,1 @@
+"""Facts about the operating system; the only home of platform branches."""

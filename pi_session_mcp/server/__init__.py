@@ -1,0 +1,1 @@
+"""The MCP server: descriptors, transport, tools, life cycle."""

@@ -1,0 +1,1 @@
+"""Sessions and turns: states, the registry, deadlines, creation."""
