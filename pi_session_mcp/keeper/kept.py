@@ -1,0 +1,148 @@
+"""One command under a keeper, seen from the process that owns it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pi_session_mcp.keeper import orphans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROGRAM: Final = Path(__file__).with_name("program.py")
+_REPORT_BYTES: Final = 512
+
+
+class CommandNotStarted(Exception):  # noqa: N818 - an expected answer of the world
+    """The keeper could not start the command, or was ended before it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What a keeper is to run.
+
+    `descriptors` maps the command's descriptors to ours; ours stay open here, and their owner closes them. `output` and
+    `errors` are our descriptors for its 1 and 2. After its owner is gone or lets go, the command may take `grace_s` to
+    end by itself. With `dies_with_keeper` it ends as well when the keeper is killed (Linux).
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str
+    grace_s: float
+    descriptors: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    output: int = subprocess.DEVNULL
+    errors: int = subprocess.DEVNULL
+    dies_with_keeper: bool = False
+
+
+class Kept:
+    """A started keeper. Whoever started it awaits `gone()`; until then the keeper's process id cannot be reused.
+
+    `command_pid` is also the id of the command's process group.
+    """
+
+    def __init__(self, keeper: subprocess.Popen[bytes], lifeline: int, report: int, grace_s: float) -> None:
+        self._keeper = keeper
+        self._lifeline: int | None = lifeline
+        self._report = report
+        self._grace_s = grace_s
+        self._said = b""
+        self.command_pid: int | None = None
+        self.status: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """The keeper's own process id."""
+        return self._keeper.pid
+
+    async def started(self) -> None:
+        """Wait until the command runs. Raises `CommandNotStarted`."""
+        while self.command_pid is None:
+            if not await self._hear():
+                raise CommandNotStarted
+
+    def let_go(self) -> None:
+        """Give the command its grace to end by itself; then the keeper ends it. Returns at once."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def end(self) -> None:
+        """Have the keeper end the whole tree now, without grace. Returns at once."""
+        if self._keeper.returncode is None:
+            self._keeper.send_signal(signal.SIGTERM)
+
+    async def gone(self) -> None:
+        """Return when the keeper and everything under it has ended; `status` is then what `wait` gave, if it is known.
+
+        A keeper that was killed leaves its tree to us: it gets its grace and is then swept. Must be awaited to its end:
+        shield it.
+        """
+        try:
+            while await self._hear():
+                pass
+        finally:
+            anyio.notify_closing(self._report)
+            os.close(self._report)
+            self.let_go()
+        self._keeper.wait()  # its report ends as it exits: this does not block
+        orphans.forget_keeper(self.pid)
+        if self.status is None and self.command_pid is not None:
+            await orphans.end_tree(self.command_pid, grace_s=self._grace_s)
+
+    async def _hear(self) -> bool:
+        await anyio.wait_readable(self._report)
+        said = os.read(self._report, _REPORT_BYTES)
+        self._said += said
+        *lines, self._said = self._said.split(b"\n")
+        for line in lines:
+            self._note(line.decode("ascii", "replace").split())
+        return bool(said)
+
+    def _note(self, words: list[str]) -> None:
+        match words:
+            case ["started", pid, _group, _start]:
+                self.command_pid = int(pid)
+                orphans.remember_command(self.pid, self.command_pid)
+            case ["ended", status]:
+                self.status = int(status)
+            case _:
+                pass  # `failed`: the end of the report follows
+
+
+def start(command: Command) -> Kept:
+    """Start a keeper for `command`. Returns as soon as the keeper's process exists; see `Kept.started`."""
+    lifeline_end, lifeline = os.pipe()
+    report, report_end = os.pipe()
+    words = ",".join(f"{theirs}={ours}" for theirs, ours in command.descriptors.items()) or "-"
+    options = (lifeline_end, report_end, round(command.grace_s * 1000), int(command.dies_with_keeper), words)
+    try:
+        keeper = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", str(PROGRAM), *map(str, options), "--", *command.argv],
+            stdin=subprocess.DEVNULL,
+            stdout=command.output,
+            stderr=command.errors,
+            env=dict(command.environment),
+            cwd=command.directory,
+            pass_fds=(lifeline_end, report_end, *command.descriptors.values()),
+            start_new_session=True,  # before exec, so that a signal to our group cannot hit it in between
+        )
+    except BaseException:
+        os.close(lifeline)
+        os.close(report)
+        raise
+    finally:
+        os.close(lifeline_end)
+        os.close(report_end)
+    orphans.remember_keeper(keeper.pid)
+    return Kept(keeper, lifeline, report, command.grace_s)

@@ -1,0 +1,114 @@
+"""What is left when a keeper was killed: on Linux its tree falls to us, if we are a child subreaper.
+
+A process that adopts (`adopt_orphans`) may start children only through keepers: every other child that it finds is an
+orphan of a killed keeper and is ended. Processes that do not adopt end just the command that they know.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Final
+
+import anyio
+
+from pi_session_mcp.keeper import program
+
+_keepers: Final[dict[int, int | None]] = {}
+"""Living keepers, and the command of each."""
+_in_grace: Final[set[int]] = set()
+"""Commands of killed keepers that still have their grace."""
+_adopts = False
+
+
+def adopt_orphans() -> None:
+    """Make this process the new parent of what killed keepers leave behind (Linux). For the process's whole life."""
+    global _adopts  # noqa: PLW0603 - a property of the process, like the kernel's flag
+    program.become_subreaper()
+    _adopts = True
+
+
+def remember_keeper(pid: int) -> None:
+    """A keeper lives: it and its tree are not orphans."""
+    _keepers[pid] = None
+
+
+def remember_command(keeper: int, command: int) -> None:
+    """The keeper runs this command."""
+    _keepers[keeper] = command
+
+
+def forget_keeper(pid: int) -> None:
+    """The keeper is gone and reaped."""
+    _keepers.pop(pid, None)
+
+
+async def end_tree(command: int, *, grace_s: float) -> None:
+    """Let the command of a killed keeper have its grace, then end it and every orphan; return when all are gone."""
+    _in_grace.add(command)
+    try:
+        await _wait_for_exit(command, grace_s)
+    finally:
+        _in_grace.discard(command)
+    for pid in _orphans(command):
+        program.send(pid, signal.SIGTERM)
+    await _wait_for_exit(command, program.TERM_TO_KILL_S)
+    pause_s = program.FIRST_PAUSE_S
+    while alive := _orphans(command):
+        for pid in alive:
+            program.send(pid, signal.SIGKILL)
+        await anyio.sleep(pause_s)  # the kernel has no event for "no descendant is left"
+        pause_s = min(pause_s * 2, program.LONGEST_PAUSE_S)
+
+
+async def _wait_for_exit(pid: int, seconds: float) -> None:
+    """Return when the process has ended, or after `seconds`."""
+    with anyio.move_on_after(seconds):
+        if hasattr(os, "pidfd_open"):
+            try:
+                descriptor = os.pidfd_open(pid)
+            except OSError:
+                return
+            try:
+                await anyio.wait_readable(descriptor)
+            finally:
+                anyio.notify_closing(descriptor)
+                os.close(descriptor)
+        else:
+            while _is_alive(pid):
+                await anyio.sleep(program.FIRST_PAUSE_S)  # not our child, so there is no event to wait for
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _orphans(command: int) -> list[int]:
+    """The command and, if we adopt, every process below us that no living keeper and no grace covers."""
+    try:
+        rows = program.scan()
+    except (OSError, ValueError):
+        return [command] if _is_alive(command) else []
+    if not _adopts:
+        return [row.pid for row in rows if row.group == command or row.pid == command]
+    me = os.getpid()
+    covered = {*_keepers, *_in_grace}
+    adopted = {row.pid for row in rows if row.parent == me and row.pid not in covered}
+    _reap(adopted)
+    tree = {row.pid for row in program.below(rows, adopted)} | adopted
+    return [pid for pid in tree if pid not in covered and _is_alive(pid)]
+
+
+def _reap(children: set[int]) -> None:
+    """Collect those of our adopted children that have ended."""
+    for pid in children:
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            continue
