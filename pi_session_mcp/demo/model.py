@@ -137,7 +137,7 @@ class _Traffic:
             steps = self._steps_for(prompt)
             conversation = json.dumps(body.get("messages"))
             repeats = self._repeats.get(conversation, 0)
-            position = sum(message.get("role") == "assistant" for message in since) + repeats
+            position: int = sum(message.get("role") == "assistant" for message in since) + repeats
             step = steps[min(position, len(steps) - 1)]
             if isinstance(step, _RETRIED):
                 self._repeats[conversation] = repeats + 1
