@@ -1,0 +1,290 @@
+"""The MCP server: eight tools over the registry of sessions.
+
+One boundary turns what happens inside into what a client may read: a refusal becomes its fixed answer, and anything
+unexpected becomes `internal_error` with one diagnostic that says nothing of its cause's text. Cancellation passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+)
+
+from pi_session_mcp import __version__
+from pi_session_mcp.diagnostics import Diagnostic, Event, Report
+from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.server.arguments import (
+    NoArguments,
+    PromptArguments,
+    SessionArguments,
+    StartArguments,
+    TurnArguments,
+    parse,
+)
+from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
+from pi_session_mcp.server.replies import failure, success
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.sessions.deadlines import Deadlines
+
+OnProgress: TypeAlias = Callable[[int], Awaitable[None]]
+"""Told the number of a turn's signs of life while somebody waits for it."""
+
+_Sent: TypeAlias = Mapping[str, Any] | None
+_Tool: TypeAlias = Callable[["ServerRequestContext[Any]", _Sent], Awaitable[CallToolResult]]
+
+
+class View(Protocol):
+    """A session or a turn as it was at one moment."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The view's fields as clients read them."""
+
+
+class Sessions(Protocol):
+    """What the tools need of the registry. Every method raises `Refusal` and nothing else that is expected."""
+
+    async def start(self, workspace: str, profile: str | None) -> View:
+        """Start a verified session; `None` is the default profile."""
+
+    def list(self) -> tuple[View, ...]:
+        """The open sessions."""
+
+    def get(self, session_id: str) -> View:
+        """One open session."""
+
+    async def prompt(self, session_id: str, text: str) -> tuple[View, View]:
+        """Start a turn; returns the session and the turn once Pi has accepted the prompt."""
+
+    async def wait_turn(
+        self, session_id: str, turn_id: str, *, timeout_s: float, on_progress: OnProgress | None
+    ) -> View:
+        """The turn once it is terminal, or as it is when the time has passed."""
+
+    def turn(self, session_id: str, turn_id: str) -> View:
+        """One turn as it is."""
+
+    async def abort(self, session_id: str) -> View:
+        """Abort what runs in a session."""
+
+    async def close(self, session_id: str) -> View:
+        """Close a session for good."""
+
+
+def build_server(
+    registry: Sessions,
+    configuration: Configuration,
+    report: Report,
+    *,
+    deadlines: Deadlines,
+    on_capabilities: Callable[[], None],
+) -> Server[dict[str, Any]]:
+    """The server, ready to run on a pair of streams, in either era of the protocol.
+
+    `on_capabilities` is called, and must return at once, each time that the capabilities were asked for.
+    """
+    calls = _Calls(registry, configuration, report, deadlines.progress_interval_s, on_capabilities)
+    tools = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS])
+
+    async def list_tools(_ctx: ServerRequestContext[Any], _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return tools
+
+    return Server(
+        SERVER_NAME,
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=calls.answer,
+    )
+
+
+def capabilities(configuration: Configuration) -> dict[str, Any]:
+    """What `pi_capabilities_get` carries: aliases and intent, as loaded, sorted by code point."""
+    return {
+        "server": {"name": SERVER_NAME, "version": __version__},
+        "configuration": {"fingerprint": configuration.fingerprint, "reloadPolicy": "restart-required"},
+        "workspaces": [{"alias": alias} for alias in sorted(configuration.workspaces)],
+        "executionProfiles": [
+            {
+                "alias": alias,
+                "default": profile.default,
+                "permissionProfile": profile.permission_profile,
+                "provider": profile.provider,
+                "model": profile.model,
+                "thinkingLevel": profile.thinking_level,
+                "extensions": list(profile.extensions),
+            }
+            for alias, profile in sorted(configuration.execution_profiles.items())
+        ],
+    }
+
+
+_CLIENT_FAULTS: Final = frozenset(
+    {
+        Code.INVALID_ARGUMENTS,
+        Code.UNKNOWN_WORKSPACE,
+        Code.UNKNOWN_EXECUTION_PROFILE,
+        Code.SESSION_LIMIT_REACHED,
+        Code.SERVER_STOPPING,
+    }
+)
+"""Refusals of a start that say nothing about Pi, and so are no news for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Answers tool calls."""
+
+    registry: Sessions
+    configuration: Configuration
+    report: Report
+    progress_interval_s: float
+    on_capabilities: Callable[[], None]
+
+    async def answer(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        """The result of one call. Raises `MCPError` for a tool that does not exist."""
+        tool = self._tool(params.name)
+        if tool is None:
+            # The name is the client's text, so it is not repeated.
+            raise MCPError(code=INVALID_PARAMS, message="Unknown tool")
+        try:
+            return await tool(ctx, params.arguments)
+        except Refusal as refusal:
+            return failure(refusal.code)
+        except Exception:  # noqa: BLE001 - the one boundary: no exception's text may reach a client or a log
+            code = Code.INTERNAL_ERROR
+            self.report(Diagnostic(level="error", event=Event.INTERNAL_ERROR, code=code, reason=params.name))
+            return failure(code)
+
+    def _tool(self, name: str) -> _Tool | None:
+        tools: dict[str, _Tool] = {
+            "pi_capabilities_get": self._capabilities,
+            "pi_session_start": self._start,
+            "pi_session_list": self._list,
+            "pi_session_get": self._get,
+            "pi_session_prompt": self._prompt,
+            "pi_turn_get": self._turn,
+            "pi_session_abort": self._abort,
+            "pi_session_close": self._close,
+        }
+        return tools.get(name)
+
+    async def _capabilities(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        parse(NoArguments, sent)
+        answer = success(**capabilities(self.configuration))
+        self.on_capabilities()
+        return answer
+
+    async def _start(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        wanted = parse(StartArguments, sent)
+        try:
+            session = await self.registry.start(wanted.workspace, wanted.profile)
+        except Refusal as refusal:
+            self._report_failed_start(refusal, wanted.profile)
+            raise
+        return success(session=session.to_json())
+
+    async def _list(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        parse(NoArguments, sent)
+        return success(sessions=[session.to_json() for session in self.registry.list()])
+
+    async def _get(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        asked = parse(SessionArguments, sent)
+        return success(session=self.registry.get(asked.session_id).to_json())
+
+    async def _prompt(self, ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        asked = parse(PromptArguments, sent)
+        started, turn = await self.registry.prompt(asked.session_id, asked.prompt)
+        session, published = started.to_json(), turn.to_json()
+        if asked.wait_ms:
+            published = await self._wait(ctx, asked.session_id, published["turnId"], asked.wait_ms)
+            session = self._open(asked.session_id)
+        return success(session=session, turn=published)
+
+    async def _turn(self, ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        asked = parse(TurnArguments, sent)
+        if not asked.wait_ms:
+            return success(turn=self.registry.turn(asked.session_id, asked.turn_id).to_json())
+        turn = await self._wait(ctx, asked.session_id, asked.turn_id, asked.wait_ms)
+        self._open(asked.session_id)
+        return success(turn=turn)
+
+    async def _abort(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        asked = parse(SessionArguments, sent)
+        return success(session=(await self.registry.abort(asked.session_id)).to_json())
+
+    async def _close(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+        asked = parse(SessionArguments, sent)
+        return success(session=(await self.registry.close(asked.session_id)).to_json())
+
+    async def _wait(
+        self, ctx: ServerRequestContext[Any], session_id: str, turn_id: str, wait_ms: int
+    ) -> dict[str, Any]:
+        wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
+        progress = Progress(ctx.session.report_progress, self.progress_interval_s) if wanted else None
+        turn = await self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=progress)
+        return turn.to_json()
+
+    def _open(self, session_id: str) -> dict[str, Any]:
+        """The session as it is after a wait; a session that was closed meanwhile is unknown, and so are its turns."""
+        session = self.registry.get(session_id).to_json()
+        if session["state"] in {"closing", "closed"}:
+            raise Refusal(Code.UNKNOWN_SESSION)
+        return session
+
+    def _report_failed_start(self, refusal: Refusal, alias: str | None) -> None:
+        if refusal.code in _CLIENT_FAULTS:
+            return
+        alias = self.configuration.default_profile if alias is None else alias
+        profile = self.configuration.execution_profiles[alias]
+        self.report(
+            Diagnostic(
+                level="error",
+                event=Event.PI_SESSION_CREATION_FAILED,
+                code=refusal.code,
+                stage=refusal.stage,
+                profile=alias,
+                provider=profile.provider,
+                model=profile.model,
+                thinking_level=profile.thinking_level,
+            )
+        )
+
+
+class Progress:
+    """Tells a waiting client that its turn lives: at most once in `interval_s` seconds, each time a higher count."""
+
+    def __init__(
+        self,
+        send: Callable[[float, float | None, str | None], Awaitable[None]],
+        interval_s: float,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._send = send
+        self._interval_s = interval_s
+        self._clock = clock
+        self._next_at = clock()
+        self._count = 0
+
+    async def __call__(self, signs_of_life: int) -> None:
+        """Say it, unless it is too soon or there is nothing new."""
+        now = self._clock()
+        if now < self._next_at or signs_of_life <= self._count:
+            return
+        self._next_at, self._count = now + self._interval_s, signs_of_life
+        await self._send(signs_of_life, None, "running")
