@@ -82,6 +82,11 @@ class Kept:
         if self._keeper.returncode is None:
             self._keeper.send_signal(signal.SIGTERM)
 
+    async def over(self) -> None:
+        """Wait until the keeper is gone: its command has ended, or it was killed."""
+        while await self._hear():
+            pass
+
     async def gone(self) -> None:
         """Return when the keeper and everything under it has ended; `status` is then what `wait` gave, if it is known.
 
@@ -89,8 +94,7 @@ class Kept:
         shield it.
         """
         try:
-            while await self._hear():
-                pass
+            await self.over()
         finally:
             anyio.notify_closing(self._report)
             os.close(self._report)
@@ -127,7 +131,7 @@ def start(command: Command) -> Kept:
     words = ",".join(f"{theirs}={ours}" for theirs, ours in command.descriptors.items()) or "-"
     options = (lifeline_end, report_end, round(command.grace_s * 1000), int(command.dies_with_keeper), words)
     try:
-        keeper = subprocess.Popen(  # noqa: S603
+        keeper = subprocess.Popen(
             [sys.executable, "-I", "-S", str(PROGRAM), *map(str, options), "--", *command.argv],
             stdin=subprocess.DEVNULL,
             stdout=command.output,

@@ -22,6 +22,7 @@ import os
 import select
 import signal
 import sys
+import time
 
 TERM_TO_KILL_S = 0.1
 FIRST_PAUSE_S = 0.01
@@ -34,7 +35,7 @@ _IS_LINUX = sys.platform == "linux"
 
 def prctl(option: int, value: int) -> None:
     """Call prctl(2). Raises `OSError`."""
-    import ctypes  # noqa: PLC0415 - costs milliseconds, and only Linux needs it
+    import ctypes  # costs milliseconds, and only Linux needs it
 
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0) != 0:
@@ -98,9 +99,7 @@ def scan_ps() -> list[Row]:
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_CLOSE, reading)]
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-    pid = os.posix_spawn(
-        "/bin/ps", ["ps", "-A", "-o", "pid=,ppid=,pgid=,lstart="], environment, file_actions=actions
-    )
+    pid = os.posix_spawn("/bin/ps", ["ps", "-A", "-o", "pid=,ppid=,pgid=,lstart="], environment, file_actions=actions)
     os.close(writing)
     with os.fdopen(reading, "rb") as output:
         text = output.read().decode("ascii", "replace")
@@ -221,7 +220,7 @@ class Wakeups:
 
 
 def start(command: list[str], moved: list[tuple[int, int]], *, death_signal: bool) -> int:
-    """Start the command in a group of its own, with `moved` (its descriptor, ours). Raises `OSError` if it cannot start."""
+    """Start the command in a group of its own, with `moved` (its descriptor, ours). Raises `OSError` if it cannot."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -261,8 +260,6 @@ def _become(command: list[str], moved: list[tuple[int, int]], failed: int, *, de
 
 def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
     """Return when the command has ended, when we are told to end, or when the grace after the lifeline has passed."""
-    import time  # noqa: PLC0415 - beside its one use
-
     ends_at: float | None = None
     while tree.status is None and not wakeups.told_to_end:
         if wakeups.let_go and ends_at is None:
@@ -295,8 +292,6 @@ def end(tree: Tree, wakeups: Wakeups) -> None:
 
 def _pause(tree: Tree, wakeups: Wakeups, seconds: float) -> None:
     """Let `seconds` pass, or less if the last child ends before."""
-    import time  # noqa: PLC0415 - beside its one use
-
     until = time.monotonic() + seconds
     tree.reap()
     while not tree.childless and (left := until - time.monotonic()) > 0:

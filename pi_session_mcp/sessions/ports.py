@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from pi_session_mcp.host.protocol import HostGone
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,6 +24,9 @@ class Preflight(StrEnum):
     QUEUED = "queued"
     HANDLED = "handled"
     REJECTED = "rejected"
+
+
+__all__ = ["HostGone", "Outcome", "PiSession", "PiSessions", "Preflight", "Selection", "SessionEvents", "SessionSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,6 @@ class SessionSpec:
     directory: Path
     profile_alias: str
     profile: ExecutionProfile
-
-
-class HostGone(Exception):  # noqa: N818 - an event of the world, answered as pi_runtime_unavailable
-    """The host of this session has ended; the session can only be read and closed."""
 
 
 class SessionEvents(Protocol):

@@ -1,0 +1,254 @@
+"""Requests, answers and events on one host's channel.
+
+The channel is ours alone: both ends are nonblocking, requests are sent whole whatever happens to who asked, and a frame
+that breaks the protocol ends the host.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import anyio
+
+from pi_session_mcp.host.protocol import (
+    MAX_FRAME_BYTES,
+    Activity,
+    Empty,
+    Failed,
+    HostGone,
+    Ping,
+    Run,
+    Settled,
+    Succeeded,
+    decode_host_frame,
+    encode_request,
+)
+
+if TYPE_CHECKING:
+    import socket
+
+    from pydantic import BaseModel
+
+    from pi_session_mcp.host.protocol import HostFrame, Request, Result
+
+_CHUNK_BYTES: Final = 262_144
+
+ResultT = TypeVar("ResultT", bound="BaseModel")
+
+
+class HostFailed(Exception):  # noqa: N818 - an expected answer
+    """The host answered that a request failed, with a word of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class ProtocolBroken(Exception):  # noqa: N818 - ends the host
+    """The host sent what is no frame, or a frame that has no place."""
+
+
+class EventSink(Protocol):
+    """Where the events of one placed session go. Must not block or raise."""
+
+    def host_event(self, event: Activity | Settled | Run) -> None:
+        """An event of this session."""
+
+    def host_ended(self) -> None:
+        """The host is gone; nothing follows."""
+
+
+class _Pending:
+    __slots__ = ("answer", "arrived")
+
+    def __init__(self) -> None:
+        self.arrived = anyio.Event()
+        self.answer: Succeeded | Failed | None = None
+
+
+class HostClient:
+    """The server's side of one channel. `receive` and `transmit` run as tasks of the host's owner."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._last_id = 0
+        self._pending: dict[int, _Pending] = {}
+        self._abandoned: set[int] = set()
+        self._sinks: dict[int, EventSink] = {}
+        self._last_session = 0
+        self._outgoing = bytearray()
+        self._blocked = anyio.Event()
+        self._closed = False
+        self.overdue = anyio.Event()
+        """Set when a request has waited for half of what it may; its owner then pings."""
+        self.broken = anyio.Event()
+        """Set when an answer's content broke the protocol; its owner then ends the host."""
+
+    # --- placement ---------------------------------------------------------------------------------------------------
+
+    def place(self, sink: EventSink) -> int:
+        """Give a session of this host a key that was never used before, and its events a place to go."""
+        if self._closed:
+            raise HostGone
+        self._last_session += 1
+        self._sinks[self._last_session] = sink
+        return self._last_session
+
+    def remove(self, session: int) -> None:
+        """Forget a session: what its host still says of it counts no more."""
+        self._sinks.pop(session, None)
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def request(
+        self,
+        request: Request,
+        result: type[ResultT],
+        *,
+        within_s: float | None = None,
+        watch_after_s: float | None = None,
+    ) -> ResultT:
+        """Send a request and return its answer.
+
+        After `watch_after_s` without an answer the host is pinged. Raises `TimeoutError` after `within_s`, `HostFailed`,
+        `HostGone`. A caller that leaves early abandons the answer, not the request.
+        """
+        pending = self._post(request)
+        try:
+            with anyio.fail_after(within_s):
+                await self._await_answer(pending[1], watch_after_s)
+        finally:
+            del self._pending[pending[0]]
+            if pending[1].answer is None and not self._closed:
+                self._abandoned.add(pending[0])
+        match pending[1].answer:
+            case None:
+                raise HostGone
+            case Failed(code=code):
+                raise HostFailed(code)
+            case Succeeded(result=values):
+                return self._validated(result, values)
+
+    def _validated(self, result: type[ResultT], values: dict[str, object]) -> ResultT:
+        try:
+            return result.model_validate(values)
+        except ValueError as error:
+            self.broken.set()
+            raise HostGone from error
+
+    async def _await_answer(self, pending: _Pending, watch_after_s: float | None) -> None:
+        if watch_after_s is not None:
+            with anyio.move_on_after(watch_after_s):
+                await pending.arrived.wait()
+                return
+            self.overdue.set()
+        await pending.arrived.wait()
+
+    async def ping(self, *, within_s: float) -> bool:
+        """Whether the host answers. Raises `HostGone`."""
+        try:
+            await self.request(Ping(), Empty, within_s=within_s)
+        except TimeoutError:
+            return False
+        return True
+
+    def _post(self, request: Request) -> tuple[int, _Pending]:
+        if self._closed:
+            raise HostGone
+        self._last_id += 1
+        pending = self._pending[self._last_id] = _Pending()
+        self._outgoing += encode_request(self._last_id, request)
+        self._push()
+        return self._last_id, pending
+
+    def _push(self) -> None:
+        try:
+            while self._outgoing:
+                del self._outgoing[: self._channel.send(self._outgoing)]
+        except BlockingIOError:
+            self._blocked.set()
+        except OSError:
+            self._outgoing.clear()  # the host is gone; `receive` sees it too
+
+    # --- tasks -------------------------------------------------------------------------------------------------------
+
+    async def transmit(self) -> None:
+        """Send what the host was not ready to take at once."""
+        while True:
+            await self._blocked.wait()
+            self._blocked = anyio.Event()
+            await anyio.wait_writable(self._channel)
+            self._push()
+
+    async def receive(self) -> None:
+        """Take frames until the channel ends. Raises `ProtocolBroken`."""
+        rest = bytearray()
+        while chunk := await self._read():
+            searched = len(rest)
+            rest += chunk
+            if (end := rest.rfind(b"\n", searched)) < 0:
+                if len(rest) > MAX_FRAME_BYTES:
+                    raise ProtocolBroken
+                continue
+            lines = bytes(rest[:end]).split(b"\n")
+            del rest[: end + 1]
+            for line in lines:
+                self._take(line)
+
+    async def _read(self) -> bytes:
+        await anyio.wait_readable(self._channel)
+        try:
+            return self._channel.recv(_CHUNK_BYTES)
+        except ConnectionError:
+            return b""
+
+    def _take(self, line: bytes) -> None:
+        if len(line) > MAX_FRAME_BYTES:
+            raise ProtocolBroken
+        try:
+            frame = decode_host_frame(line)
+        except ValueError as error:
+            raise ProtocolBroken from error
+        self._deliver(frame)
+
+    def _deliver(self, frame: HostFrame) -> None:
+        match frame:
+            case Succeeded() | Failed():
+                self._answer(frame)
+            case Activity() | Settled() | Run():
+                self._route(frame)
+
+    def _answer(self, frame: Succeeded | Failed) -> None:
+        if frame.re in self._abandoned:
+            self._abandoned.discard(frame.re)
+            return
+        pending = self._pending.get(frame.re)
+        if pending is None or pending.answer is not None:
+            raise ProtocolBroken
+        pending.answer = frame
+        pending.arrived.set()
+
+    def _route(self, event: Activity | Settled | Run) -> None:
+        if not 0 < event.session <= self._last_session:
+            raise ProtocolBroken
+        if (sink := self._sinks.get(event.session)) is not None:
+            sink.host_event(event)
+
+    # --- end ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the channel: who waits for an answer gets `HostGone`, and every session hears that the host has ended."""
+        if self._closed:
+            return
+        self._closed = True
+        anyio.notify_closing(self._channel)
+        self._channel.close()
+        for pending in self._pending.values():
+            pending.arrived.set()
+        sinks = list(self._sinks.values())
+        self._sinks.clear()
+        for sink in sinks:
+            sink.host_ended()
+
+
+__all__ = ["EventSink", "HostClient", "HostFailed", "HostGone", "ProtocolBroken", "Result"]

@@ -1,0 +1,243 @@
+"""One Pi host, from before its start until nothing of it is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pi_session_mcp.diagnostics import Diagnostic, Event
+from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.host import process
+from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, ProtocolBroken
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, Hello, HelloResult
+from pi_session_mcp.keeper.kept import CommandNotStarted
+from pi_session_mcp.runtime import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.host.process import HostProcess, Launch
+
+
+class EndReason(StrEnum):
+    """Why a host ended; what is not asked for is reported."""
+
+    ASKED = "asked"
+    EXITED = "exited"
+    PROTOCOL = "protocol"
+    UNRESPONSIVE = "unresponsive"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True)
+class HostBounds:
+    """How long a host may take to greet and to answer a ping, and how long it lives without sessions; seconds."""
+
+    start_s: float
+    ping_s: float
+    idle_s: float
+
+
+class Host:
+    """A Pi host and who is placed on it.
+
+    `run` is its whole life and belongs to one task; everything else may be called from any task. `client` may be used
+    once `ready` returned.
+    """
+
+    def __init__(
+        self, prepare: Callable[[], Launch], bounds: HostBounds, report: Report, count: Callable[[int, int], None]
+    ) -> None:
+        self._prepare = prepare
+        self._bounds = bounds
+        self._report = report
+        self._count = count
+        self._greeted = anyio.Event()
+        self._ending = anyio.Event()
+        self._ending_now = anyio.Event()
+        self.gone = anyio.Event()
+        """Set when no process of the host is alive."""
+        self._reason: EndReason | None = None
+        self._client: HostClient | None = None
+        self.retiring = False
+        self.sessions = 0
+        """Sessions that are placed here, half-made ones included."""
+        self._changed = anyio.Event()
+
+    # --- for its users -----------------------------------------------------------------------------------------------
+
+    @property
+    def usable(self) -> bool:
+        """Whether a new session may be placed here."""
+        return not self.retiring and self._reason is None
+
+    @property
+    def client(self) -> HostClient:
+        """The channel. Raises `HostGone` when there is none."""
+        if self._client is None:
+            raise HostGone
+        return self._client
+
+    async def ready(self) -> None:
+        """Wait until the host has greeted. Raises `Refusal(PI_RUNTIME_UNAVAILABLE)` when it did not come up."""
+        await self._greeted.wait()
+        if self._client is None or self._reason is not None:
+            raise Refusal(Code.PI_RUNTIME_UNAVAILABLE, stage=Stage.RUNTIME)
+
+    def occupy(self) -> None:
+        """A session is placed here."""
+        self.sessions += 1
+        self._note_change()
+
+    def vacate(self) -> None:
+        """A session has left; a retiring host ends with its last."""
+        self.sessions -= 1
+        self._note_change()
+        if self.retiring and self.sessions == 0:
+            self.end()
+
+    def retire(self) -> None:
+        """Take no new session, and end with the last one; at once if there is none."""
+        self.retiring = True
+        if self.sessions == 0:
+            self.end()
+
+    def end(self, *, now: bool = False, reason: EndReason = EndReason.ASKED) -> None:
+        """Begin the end: the host may dispose of its sessions first, or not if `now`. Returns at once; see `gone`."""
+        if self._reason is None:
+            self._reason = reason
+        self._ending.set()
+        if now:
+            self._ending_now.set()
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Start, greet, serve, end. Returns when no process of the host is left, also when cancelled."""
+        try:
+            launch = self._prepare()
+            started = process.start(launch)
+        except (Refusal, OSError):
+            self._finish(EndReason.NOT_STARTED)
+            self.gone.set()
+            return
+        async with anyio.create_task_group() as draining:
+            draining.start_soon(started.drain, self._count)
+            try:
+                await self._serve(started, launch)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._end(started)
+                draining.cancel_scope.cancel()
+        started.close_pipes()
+        self.gone.set()
+
+    async def _serve(self, started: HostProcess, launch: Launch) -> None:
+        client = HostClient(started.channel)
+        async with anyio.create_task_group() as tasks:
+            self._client = client
+            tasks.start_soon(self._receive, client)
+            tasks.start_soon(client.transmit)
+            tasks.start_soon(self._attend_keeper, started)
+            tasks.start_soon(self._greet, client, launch)
+            tasks.start_soon(self._watch, client)
+            tasks.start_soon(self._watch_answers, client)
+            tasks.start_soon(self._end_when_idle)
+            await self._ending.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _receive(self, client: HostClient) -> None:
+        try:
+            await client.receive()
+        except ProtocolBroken:
+            self.end(now=True, reason=EndReason.PROTOCOL)
+        else:
+            self.end(reason=EndReason.EXITED)
+
+    async def _attend_keeper(self, started: HostProcess) -> None:
+        try:
+            await started.kept.started()
+        except CommandNotStarted:
+            self.end(now=True, reason=EndReason.NOT_STARTED)
+        else:
+            await started.kept.over()
+            self.end(reason=EndReason.EXITED)
+
+    async def _greet(self, client: HostClient, launch: Launch) -> None:
+        cache = str(launch.compile_cache) if launch.compile_cache is not None else None
+        greeting = Hello(sdk=str(launch.sdk), compileCache=cache)
+        try:
+            hello = await client.request(greeting, HelloResult, within_s=self._bounds.start_s)
+        except (TimeoutError, HostFailed, HostGone):
+            self.end(now=True, reason=EndReason.NOT_STARTED)
+            return
+        if acceptable(hello):
+            self._greeted.set()
+        else:
+            self.end(now=True, reason=EndReason.NOT_STARTED)
+
+    async def _watch(self, client: HostClient) -> None:
+        """Ping when a request is overdue; end the host when it does not answer."""
+        while True:
+            await client.overdue.wait()
+            try:
+                if not await client.ping(within_s=self._bounds.ping_s):
+                    self.end(now=True, reason=EndReason.UNRESPONSIVE)
+            except HostGone:
+                return
+            client.overdue = anyio.Event()
+
+    async def _watch_answers(self, client: HostClient) -> None:
+        await client.broken.wait()
+        self.end(now=True, reason=EndReason.PROTOCOL)
+
+    async def _end_when_idle(self) -> None:
+        while True:
+            changed = self._changed
+            with anyio.move_on_after(None if self.sessions else self._bounds.idle_s) as waiting:
+                await changed.wait()
+            if waiting.cancelled_caught:
+                self.end()
+                return
+
+    async def _end(self, started: HostProcess) -> None:
+        reason = self._reason or EndReason.ASKED
+        self._finish(reason)
+        if self._ending_now.is_set():
+            started.kept.end()
+        started.kept.let_go()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hurry, started)
+            await started.kept.gone()
+            tasks.cancel_scope.cancel()
+
+    async def _hurry(self, started: HostProcess) -> None:
+        await self._ending_now.wait()
+        started.kept.end()
+
+    def _finish(self, reason: EndReason) -> None:
+        self._reason = reason
+        self._ending.set()
+        self._greeted.set()
+        if self._client is not None:
+            self._client.close()
+        if reason is not EndReason.ASKED:
+            self._report(Diagnostic(level="error", event=Event.PI_HOST_EXITED, reason=reason.value))
+
+
+def acceptable(hello: HelloResult) -> bool:
+    """Whether a greeting names versions that we have tested and every export that we use."""
+    return (
+        hello.protocol == PROTOCOL_VERSION
+        and versions.node_is_supported(hello.node)
+        and versions.sdk_is_tested(hello.sdk)
+        and all(hello.exports.get(name) is True for name in REQUIRED_EXPORTS)
+    )

@@ -1,0 +1,93 @@
+"""Which host a session is placed on. Owns every host, and so every process of ours but the server's."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Self
+
+import anyio
+
+from pi_session_mcp.host.host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup
+
+    from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.host.host import HostBounds
+    from pi_session_mcp.host.process import Launch
+
+
+class HostPool:
+    """The shared host, and the hosts that hold one session alone.
+
+    An async context manager: leaving it ends every host, and returns when no process of theirs is left.
+    """
+
+    def __init__(
+        self, prepare: Callable[[], Launch], bounds: HostBounds, report: Report, count: Callable[[int, int], None]
+    ) -> None:
+        self._prepare = prepare
+        self._bounds = bounds
+        self._report = report
+        self._count = count
+        self._hosts: set[Host] = set()
+        self._shared: Host | None = None
+        self._stack = AsyncExitStack()
+        self._tasks: TaskGroup
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        for host in self._hosts:
+            host.end()
+        return await self._stack.__aexit__(kind, error, trace)
+
+    async def shared(self) -> Host:
+        """The shared host, greeted and occupied by the caller's session: the caller vacates it.
+
+        Raises `Refusal(PI_RUNTIME_UNAVAILABLE)` when it does not come up; the next call tries a new one.
+        """
+        return await self._occupied(self._shared_host())
+
+    async def own(self) -> Host:
+        """A host for one session alone, greeted and occupied by it. Raises as `shared`."""
+        host = self._start()
+        host.retiring = True  # it ends when its session leaves
+        return await self._occupied(host)
+
+    def warm(self) -> None:
+        """Start the shared host if there is none. Returns at once."""
+        self._shared_host()
+
+    def _shared_host(self) -> Host:
+        if self._shared is None or not self._shared.usable:
+            self._shared = self._start()
+        return self._shared
+
+    async def _occupied(self, host: Host) -> Host:
+        host.occupy()
+        try:
+            await host.ready()
+        except BaseException:
+            host.vacate()
+            raise
+        return host
+
+    def _start(self) -> Host:
+        host = Host(self._prepare, self._bounds, self._report, self._count)
+        self._hosts.add(host)
+        self._tasks.start_soon(self._live, host)
+        return host
+
+    async def _live(self, host: Host) -> None:
+        try:
+            await host.run()
+        finally:
+            self._hosts.discard(host)

@@ -1,0 +1,98 @@
+"""The process of one Pi host: Node under a keeper, its channel, and the pipes that catch what it prints."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pi_session_mcp.host.protocol import CHANNEL_FD
+from pi_session_mcp.keeper import kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pi_session_mcp.keeper.kept import Kept
+
+SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
+GRACE_S: Final = 4.0
+"""How long a host may take to dispose of its sessions once its channel has closed."""
+_DIRECTORY: Final = "/"
+"""Where a host runs: nowhere near the client's project."""
+_CHUNK_BYTES: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What it takes to start a host. `sdk` and `compile_cache` go to it over the channel, not as arguments."""
+
+    node: Path
+    sdk: Path
+    compile_cache: Path | None
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class HostProcess:
+    """A started host. The descriptors are ours until `close_pipes` and the closing of `channel`."""
+
+    kept: Kept
+    channel: socket.socket
+    output: int
+    errors: int
+
+    async def drain(self, count: Callable[[int, int], None]) -> None:
+        """Read what the host and its children print, count it as (bytes, writes), and drop it, until all have ended."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_drain, self.output, count)
+            tasks.start_soon(_drain, self.errors, None)
+
+    def close_pipes(self) -> None:
+        """Close our ends of the host's 1 and 2."""
+        for descriptor in (self.output, self.errors):
+            anyio.notify_closing(descriptor)
+            os.close(descriptor)
+
+
+def start(launch: Launch) -> HostProcess:
+    """Start a host. Raises `OSError`; nothing is left open then."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    output, output_end = os.pipe()
+    errors, errors_end = os.pipe()
+    try:
+        keeper = kept.start(
+            kept.Command(
+                argv=(str(launch.node), str(SCRIPT)),
+                environment=launch.environment,
+                directory=_DIRECTORY,
+                grace_s=GRACE_S,
+                descriptors={CHANNEL_FD: theirs.fileno()},
+                output=output_end,
+                errors=errors_end,
+            )
+        )
+    except BaseException:
+        ours.close()
+        os.close(output)
+        os.close(errors)
+        raise
+    finally:
+        theirs.close()
+        os.close(output_end)
+        os.close(errors_end)
+    ours.setblocking(False)
+    return HostProcess(keeper, ours, output, errors)
+
+
+async def _drain(descriptor: int, count: Callable[[int, int], None] | None) -> None:
+    while True:
+        await anyio.wait_readable(descriptor)
+        size = len(os.read(descriptor, _CHUNK_BYTES))
+        if size == 0:
+            return
+        if count is not None:
+            count(size, 1)
