@@ -40,9 +40,9 @@ def refused(model: type[Arguments], sent: dict[str, Any]) -> bool:
 
 def test_a_refusal_does_not_carry_what_was_sent() -> None:
     with pytest.raises(Refusal) as refusal:
-        parse(PromptArguments, {**PROMPT, "prompt": 1, "secret": "hunter2"})
+        parse(PromptArguments, {**PROMPT, "prompt": ["key" * 3], "key" * 4: "key" * 5})
 
-    assert "hunter2" not in "".join(traceback.format_exception(refusal.value))
+    assert "keykey" not in "".join(traceback.format_exception(refusal.value))
 
 
 @pytest.mark.parametrize("sent", [None, {}])
