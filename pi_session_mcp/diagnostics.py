@@ -29,7 +29,7 @@ class Diagnostic:
     """One line on stderr. Fields that are `None` are left out; names become camelCase.
 
     `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
-    `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is our own word.
+    `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
     """
 
     level: Literal["error", "warning"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from pi_session_mcp.host.protocol import HostFrame, Request, Result
+    from pi_session_mcp.host.protocol import HostFrame, Request
 
 _CHUNK_BYTES: Final = 262_144
 
@@ -110,7 +110,7 @@ class HostClient:
     ) -> ResultT:
         """Send a request and return its answer.
 
-        After `watch_after_s` without an answer the host is pinged. Raises `TimeoutError` after `within_s`, `HostFailed`,
+        The host is pinged after `watch_after_s` without one. Raises `TimeoutError` after `within_s`, `HostFailed`,
         `HostGone`. A caller that leaves early abandons the answer, not the request.
         """
         pending = self._post(request)
@@ -251,4 +251,4 @@ class HostClient:
             sink.host_ended()
 
 
-__all__ = ["EventSink", "HostClient", "HostFailed", "HostGone", "ProtocolBroken", "Result"]
+__all__ = ["EventSink", "HostClient", "HostFailed", "HostGone", "ProtocolBroken"]

@@ -84,7 +84,7 @@ def start(launch: Launch) -> HostProcess:
         theirs.close()
         os.close(output_end)
         os.close(errors_end)
-    ours.setblocking(False)
+    ours.setblocking(False)  # noqa: FBT003 - by position only
     return HostProcess(keeper, ours, output, errors)
 
 

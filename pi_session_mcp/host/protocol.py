@@ -1,7 +1,8 @@
 """The host protocol: every frame between the server and a Pi host, as values. Pure.
 
 One JSON object a line, UTF-8, framed by `\\n` only, at most `MAX_FRAME_BYTES`. The server sends requests
-(`{"id", "op", …}`); the host sends exactly one answer for each (`{"re", "ok", …}`) and events (`{"event", "session", …}`).
+(`{"id", "op", …}`); the host sends exactly one answer for each (`{"re", "ok", …}`), and events
+(`{"event", "session", …}`).
 `host/js/frames.mjs` holds the same schema for the other side; `docs/host-protocol.md` explains it.
 """
 
@@ -255,7 +256,7 @@ def decode_host_frame(line: bytes) -> HostFrame:
     """Parse one line of a host. Raises `ValueError` (pydantic's is one) for anything that is not a frame."""
     frame = from_json(line, allow_inf_nan=False)
     if not isinstance(frame, dict):
-        raise ValueError("not an object")
+        raise ValueError("not an object")  # noqa: TRY004 - a bad frame is one kind of error
     if "event" in frame:
         kind = _EVENTS.get(frame["event"])
         if kind is None:

@@ -54,7 +54,7 @@ async def end_tree(command: int, *, grace_s: float) -> None:
         program.send(pid, signal.SIGTERM)
     await _wait_for_exit(command, program.TERM_TO_KILL_S)
     pause_s = program.FIRST_PAUSE_S
-    while alive := _orphans(command):
+    while alive := _orphans(command):  # noqa: ASYNC110 - no event tells that an adopted tree is empty
         for pid in alive:
             program.send(pid, signal.SIGKILL)
         await anyio.sleep(pause_s)  # the kernel has no event for "no descendant is left"

@@ -1,11 +1,11 @@
 """The keeper: runs one command, and when it ends or we lose our owner, ends everything that the command started.
 
-A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL FD=FD,… -- COMMAND …`, so it
+A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL FD=FD,… -- COMMAND …`. So it
 knows only the standard library and nothing of this package. `keeper/kept.py` is its other side.
 
 - LIFELINE: a pipe whose other end only the owner holds. Its end of file means that the owner is gone or has let go.
-- REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS is
-  what `wait` gave. Its end of file means that we are gone; without `ended` before it, we were killed.
+- REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS
+  is what `wait` gave. Its end of file means that we are gone; without `ended` before it, we were killed.
 - GRACE_MS: how long the command may take to end by itself after the lifeline closed.
 - DEATH_SIGNAL: 1 if the command must not outlive us even if we are killed (Linux), else 0.
 - FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
