@@ -1,0 +1,111 @@
+"""The boundary of the command line: whatever happens inside, a caller gets text, one exit status, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.cli.streams import OutputLostError, form_of, write_err, write_out
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+    from pi_session_mcp.cli.outcome import Answer
+
+_SENTENCES: Final = {
+    "interrupted": "Interrupted.",
+    "terminated": "Ended by a signal.",
+    "output_lost": "The output could not be written.",
+    "internal_error": "The operation failed: an unexpected error in pi-session-mcp.",
+}
+
+
+class _Asked:
+    """Whether SIGTERM came; it travels as Ctrl-C does, so that every cleanup knows only one way to be interrupted."""
+
+    def __init__(self) -> None:
+        self.to_terminate = False
+
+    def terminate(self, _number: int, _frame: FrameType | None) -> None:
+        """The handler of SIGTERM."""
+        self.to_terminate = True
+        signal.raise_signal(signal.SIGINT)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status; text has been written by then.
+
+    `arguments` are those after the program's name (`sys.argv[1:]` when left out). Never raises.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    asked = _Asked()
+    signal.signal(signal.SIGTERM, asked.terminate)
+    warnings.simplefilter("ignore")
+    try:
+        return _run(given)
+    except KeyboardInterrupt:
+        _be_deaf()
+        if asked.to_terminate:
+            return _fail(given, ExitStatus.TERMINATED, "terminated")
+        return _fail(given, ExitStatus.INTERRUPTED, "interrupted")
+    except OutputLostError:
+        return _fail(given, ExitStatus.FAILURE, "output_lost")
+    except Exception:  # noqa: BLE001 - the one boundary: a defect of ours must not show paths or values in a traceback
+        return _fail(given, ExitStatus.FAILURE, "internal_error")
+
+
+def _run(arguments: list[str]) -> int:
+    from pi_session_mcp.cli.program import parse
+    from pi_session_mcp.cli.render import exit_status_of, json_report
+    from pi_session_mcp.cli.stage import PersonStage, ReportStage
+
+    command = parse(arguments)
+    if _wants_report(arguments):
+        answer = command(ReportStage())
+        write_out(json_report(answer))
+    else:
+        answer = command(PersonStage())
+        _tell(answer)
+    return int(exit_status_of(answer))
+
+
+def _tell(answer: Answer) -> None:
+    from pi_session_mcp.cli.outcome import Document, Misuse
+    from pi_session_mcp.cli.render import human_text, misuse_text
+
+    match answer:
+        case Document(text=text):
+            write_out(text)
+        case Misuse():
+            write_err(misuse_text(answer, form_of(sys.stderr, os.environ)))
+        case _ if answer.blocks:
+            write_out(human_text(answer.blocks, form_of(sys.stdout, os.environ)))
+
+
+def _wants_report(arguments: list[str]) -> bool:
+    """Whether the caller asked for JSON, decided before parsing so that a usage error is JSON as well."""
+    return "--json" in arguments
+
+
+def _fail(arguments: list[str], status: ExitStatus, code: str) -> int:
+    try:
+        if _wants_report(arguments):
+            from pi_session_mcp.cli.render import failure_report
+
+            write_out(failure_report(status, code))
+        else:
+            write_err(f"pi-session-mcp: {_SENTENCES[code]}\n")
+    except OutputLostError:
+        write_err(f"pi-session-mcp: {_SENTENCES['output_lost']}\n")
+    return int(status)
+
+
+def _be_deaf() -> None:
+    """We are ending already: a second signal must not interrupt the goodbye."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

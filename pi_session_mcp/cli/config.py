@@ -1,0 +1,88 @@
+"""`pi-session-mcp config check` and `config schema`: the operator's file, its place of error and its rules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from pi_session_mcp.cli.options import JsonOption
+from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Json, Line, Mark, Outcome, Show
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from pi_session_mcp.config.load import ConfigError
+
+HELP: Final = """Check the configuration, or print its JSON Schema.
+
+\b
+Example:
+  pi-session-mcp config check
+"""
+
+_CHECK_HELP: Final = """Check the configuration and start nothing.
+
+The file is the one that PI_SESSION_MCP_CONFIG names; a relative path is taken from the current directory. An error
+names its place in the file and the rule that it breaks, never a value. The exit status is 2 when the file is refused.
+
+\b
+Example:
+  pi-session-mcp config check
+"""
+
+_SCHEMA_HELP: Final = """Print the configuration's JSON Schema.
+
+Editors use it to complete and check the file.
+
+\b
+Example:
+  pi-session-mcp config schema
+"""
+
+
+def group(app: typer.Typer) -> typer.Typer:
+    """`app` with this group's commands."""
+    app.command("check", help=_CHECK_HELP)(check)
+    app.command("schema", help=_SCHEMA_HELP)(schema)
+    return app
+
+
+def check(*, _json: JsonOption = False) -> Command:
+    """The parsed command."""
+    return _check
+
+
+def schema() -> Command:
+    """The parsed command."""
+    return _schema
+
+
+def _check(_show: Show) -> Answer:
+    from pi_session_mcp.config.load import ConfigError, config_path_for_operator, load
+
+    try:
+        configuration = load(config_path_for_operator(os.environ, Path.cwd()))
+    except ConfigError as refused:
+        return refusal(refused)
+    fingerprint = configuration.fingerprint
+    blocks = (Line(Mark.OK, "valid", "The configuration is valid."), Facts((("fingerprint", fingerprint),)))
+    return Outcome(ExitStatus.OK, {"fingerprint": fingerprint}, blocks)
+
+
+def refusal(refused: ConfigError) -> Outcome:
+    """The outcome of any command that could not load the configuration: code, place and rule, never a value."""
+    place: dict[str, Json] = {"pointer": refused.pointer, "line": refused.line, "column": refused.column}
+    members: dict[str, Json] = {"code": refused.code.value}
+    members |= {name: value for name, value in place.items() if value is not None}
+    members["rule"] = refused.rule
+    rows = tuple((name, str(value)) for name, value in members.items() if name != "code")
+    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts(rows))
+    return Outcome(ExitStatus.CHECK_FAILED, members, blocks)
+
+
+def _schema(_show: Show) -> Answer:
+    from pi_session_mcp.config.schema import schema_text
+
+    return Document(schema_text(), "schema", ExitStatus.OK)

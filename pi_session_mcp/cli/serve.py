@@ -1,0 +1,33 @@
+"""`pi-session-mcp serve`: the MCP server, for clients.
+
+Clients do not come through here (the program starts the server before any of this is imported); this is the help
+text, and the same server for whoever spells the command in another way.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pi_session_mcp.cli.outcome import Answer, Command, Outcome, Show
+from pi_session_mcp.errors import ExitStatus
+
+HELP: Final = """Run the MCP server on standard input and output.
+
+A client such as Claude Code or Codex starts this command; people rarely do. The configuration is the absolute path in
+PI_SESSION_MCP_CONFIG. Standard output carries MCP messages only.
+
+\b
+Example:
+  pi-session-mcp serve
+"""
+
+
+def serve() -> Command:
+    """The parsed command."""
+    return _run
+
+
+def _run(_show: Show) -> Answer:
+    from pi_session_mcp.server.main import run
+
+    return Outcome(ExitStatus(run()))

@@ -1,0 +1,58 @@
+"""The two ways to show a command while it runs: to a person, or not at all because a report follows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from pi_session_mcp.cli.render import human_text
+from pi_session_mcp.cli.streams import form_of, is_terminal, write_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from pi_session_mcp.cli.outcome import Block
+
+
+class PersonStage:
+    """Shows blocks on standard output as they come."""
+
+    def block(self, block: Block) -> None:
+        """Write `block` at once, so that long work is followed step by step."""
+        write_out(human_text((block,), form_of(sys.stdout, os.environ)))
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        """A spinner with `what` on standard error, if that is a terminal."""
+        return working(what)
+
+
+class ReportStage:
+    """Shows nothing on standard output: the JSON report is the only thing there."""
+
+    def block(self, block: Block) -> None:
+        """Nothing: the block's content is in the report."""
+
+    def working(self, what: str) -> AbstractContextManager[None]:
+        """A spinner with `what` on standard error, if that is a terminal."""
+        return working(what)
+
+
+def working(what: str) -> AbstractContextManager[None]:
+    """Say on standard error, only on a terminal, that `what` goes on until the context ends."""
+    if not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
+        return nullcontext()
+    return _spinner(what)
+
+
+@contextmanager
+def _spinner(what: str) -> Iterator[None]:
+    from rich.console import Console
+    from rich.text import Text
+
+    form = form_of(sys.stderr, os.environ)
+    console = Console(stderr=True, width=form.columns, no_color=not form.colour)
+    with console.status(Text(what), spinner="dots" if form.unicode else "line"):
+        yield
