@@ -1,0 +1,144 @@
+"""Files that must survive a crash, and files that only we could have written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import grp
+import os
+import pwd
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_ADMINISTRATORS: Final = frozenset({"root", "wheel", "admin", "sudo"}) | (
+    frozenset({"staff"}) if sys.platform == "linux" else frozenset()
+)
+"""Groups whose members can become root anyway. Debian's `/usr/local` belongs to `staff`; macOS puts everybody in it."""
+
+
+def write_durably(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Replace `path` by a file with this content, whole or not at all, whatever kills us or the machine.
+
+    POSIX promises the name change only after the directory is synced, and the content only after the file is. The
+    temporary file is removed when anything fails. Raises `OSError`.
+    """
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
+            file.flush()
+            sync_descriptor(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """Bring an open file to the medium. On macOS `fsync` stops at the drive's cache; `F_FULLFSYNC` does not."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        try:
+            fcntl.fcntl(descriptor, full)
+        except OSError as error:  # file systems that cannot (network mounts) say so
+            if error.errno not in {errno.ENOTSUP, errno.EINVAL, errno.ENOTTY}:
+                raise
+        else:
+            return
+    os.fsync(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names that were made, changed or removed in `directory` durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_program(path: Path) -> bool:
+    """Whether `path` leads to a regular file that we may execute."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
+    except (OSError, ValueError):
+        return False
+
+
+def can_make(directory: Path) -> bool:
+    """Whether `directory` is writable for us, or could be made. Makes nothing; a read-only mount counts as no."""
+    for existing in (directory, *directory.parents):
+        try:
+            is_directory = stat.S_ISDIR(existing.stat().st_mode)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+        return is_directory and os.access(existing, os.W_OK | os.X_OK)
+    return False
+
+
+def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()) -> bool:
+    """Whether somebody but us and root could change what `path` leads to.
+
+    Looks at the file, at every directory above its real path, and at every directory above the path as written (who
+    can write there can put another link in its place). Others can write where the owner is somebody else, where the
+    world may write, or where a group may that is neither ours alone nor one of administrators. A world-writable
+    directory with the sticky bit (`/tmp`) is fine above an entry, since nobody but an entry's owner can replace it.
+    What cannot be examined counts as writable. `trusted_owners` are further user ids.
+    """
+    trusted = trusted_owners | {0, os.geteuid()}
+    real = Path(os.path.realpath(path))
+    directories = {*real.parents, *Path(os.path.abspath(path)).parents}
+    try:
+        return _open_to_others(real.lstat(), trusted) or any(
+            _open_to_others(directory.stat(), trusted, sticky_is_fine=True) for directory in directories
+        )
+    except (OSError, ValueError):
+        return True
+
+
+def private_directory(path: Path) -> bool:
+    """Make `path` a directory that is ours with mode 0700, or say that it cannot be. Never repairs one that is not.
+
+    What another user could have put into it would be trusted later, so a directory that is there with wider
+    permissions, another owner or as a symbolic link is refused, not tightened.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        seen = path.lstat()
+    except OSError:
+        return False
+    ours = stat.S_ISDIR(seen.st_mode) and stat.S_IMODE(seen.st_mode) == 0o700 and seen.st_uid == os.geteuid()
+    return ours and not others_can_write(path)
+
+
+def _open_to_others(seen: os.stat_result, trusted: frozenset[int], *, sticky_is_fine: bool = False) -> bool:
+    if seen.st_uid not in trusted:
+        return True
+    if sticky_is_fine and seen.st_mode & stat.S_ISVTX:
+        return False
+    if seen.st_mode & stat.S_IWOTH:
+        return True
+    return bool(seen.st_mode & stat.S_IWGRP) and not _group_is_trusted(seen.st_gid)
+
+
+def _group_is_trusted(gid: int) -> bool:
+    """Root's group, one of administrators, or the private group that many systems give to each user."""
+    if gid == 0:
+        return True
+    try:
+        group, user = grp.getgrgid(gid), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    private = user.pw_gid == gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return private or group.gr_name in _ADMINISTRATORS

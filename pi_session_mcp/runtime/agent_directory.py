@@ -1,0 +1,39 @@
+"""Pi's agent directory: where its credentials, models and extensions are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.platform.paths import home_directory, is_below
+from pi_session_mcp.runtime.asked import Asked, untrusted_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE: Final = "PI_CODING_AGENT_DIR"
+
+
+def agent_directory(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path:
+    """The configured directory, else the one that `PI_CODING_AGENT_DIR` names, else `~/.pi/agent`.
+
+    The variable counts only if it is absolute and leads to no place in the working directory or a workspace, as
+    written or in truth: a project can set variables for its clients, and Pi's `models.json` may run commands. Pi
+    itself expands a leading `~` there; that is not absolute, so it does not count. Raises `Refusal` when nothing is
+    configured and there is no home directory.
+    """
+    if asked.pi_agent_directory is not None:
+        return asked.pi_agent_directory
+    named = environ.get(VARIABLE, "")
+    if os.path.isabs(named) and not _is_reachable_by_a_project(Path(named), asked, cwd):
+        return Path(named)
+    home = home_directory(environ)
+    if home is None:
+        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME)
+    return home / ".pi" / "agent"
+
+
+def _is_reachable_by_a_project(named: Path, asked: Asked, cwd: Path) -> bool:
+    return any(is_below(named, directory) for directory in untrusted_directories(asked, cwd))

@@ -1,0 +1,60 @@
+"""What the operator's configuration says about the runtime, as far as this package needs it. Pure but for paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+class Override(Protocol):
+    """Programs and packages that replace the installed ones."""
+
+    @property
+    def node(self) -> Path | None:
+        """Absolute path of the program."""
+
+    @property
+    def sdk(self) -> Path | None:
+        """Absolute path of the package directory."""
+
+
+class Asked(Protocol):
+    """The part of a configuration that this package reads; `config.model.Configuration` is one."""
+
+    @property
+    def workspaces(self) -> Mapping[str, Path]:
+        """Directories where a model may write, so that nothing found below them is run."""
+
+    @property
+    def pi_agent_directory(self) -> Path | None:
+        """Pi's agent directory, when configured."""
+
+    @property
+    def runtime(self) -> Override:
+        """Programs and packages that replace the installed ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoOverride:
+    """Nothing is replaced."""
+
+    node: Path | None = None
+    sdk: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NothingAsked:
+    """What holds without a configuration."""
+
+    workspaces: Mapping[str, Path] = field(default_factory=dict)
+    pi_agent_directory: Path | None = None
+    runtime: Override = field(default_factory=NoOverride)
+
+
+def untrusted_directories(asked: Asked, cwd: Path) -> Iterable[Path]:
+    """The working directory and the workspaces: a project, or a model at work in one, can write there."""
+    return (cwd, *asked.workspaces.values())

@@ -1,0 +1,210 @@
+"""Which Node and which Pi SDK a server uses. Runs no process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.platform.files import is_program, others_can_write, private_directory
+from pi_session_mcp.runtime.asked import Asked, untrusted_directories
+from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
+from pi_session_mcp.runtime.programs import find_program
+from pi_session_mcp.runtime.record import Installed, find_installed, sdk_directory, tools_directory, writable_place
+from pi_session_mcp.runtime.versions import SDK_NAME, SDK_PIN, node_is_supported, sdk_is_tested
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MANIFEST_LIMIT_BYTES: Final = 1_048_576
+
+
+class Source(StrEnum):
+    """Where a part of the runtime comes from, by name."""
+
+    CONFIGURATION = "configuration"
+    INSTALLED = "installed"
+    PATH = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Node program. `version` is what was recorded; `None` when only running it would tell."""
+
+    program: Path
+    source: Source
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """A package directory of the Pi SDK whose version lies in the tested range."""
+
+    package: Path
+    source: Source
+    version: str
+
+    @property
+    def entry(self) -> Path:
+        """The published entry, as in the package's `exports`."""
+        return self.package / "dist" / "index.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a host is started with. All paths are absolute.
+
+    `tools` is the directory of the installed `rg`, to be put first on `PATH`. `compile_cache` is a directory that only
+    we can read and write, or `None`. `sdk_bundle` is the SDK in one file with the same exports, twice as quick to
+    load; only at the pinned version, since it is no published entry.
+    """
+
+    node: Path
+    sdk_entry: Path
+    tools: Path | None
+    compile_cache: Path | None
+    node_source: Source
+    sdk_source: Source
+    node_version: str | None
+    sdk_version: str
+    sdk_bundle: Path | None
+
+
+def locate(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path | None = None) -> Runtime:
+    """The runtime to use: configured, else recorded by `runtime install`, else on `PATH`, for each part by itself.
+
+    The first that is there decides; when it is unusable it is refused, and none of a later rank is taken instead.
+    `prefix` is the Python environment (`sys.prefix`). Raises `Refusal` with `pi_runtime_unavailable`.
+    """
+    try:
+        installed = find_installed(environ, prefix)
+        node = find_node(asked, environ, cwd, installed)
+        sdk = find_sdk(asked, environ, cwd, installed)
+        tools = _tools(sdk, installed)
+    except RuntimeProblem:
+        raise Refusal(Code.PI_RUNTIME_UNAVAILABLE, stage=Stage.RUNTIME) from None
+    return Runtime(
+        node=node.program,
+        sdk_entry=sdk.entry,
+        tools=tools,
+        compile_cache=_compile_cache(node, sdk, environ, prefix),
+        node_source=node.source,
+        sdk_source=sdk.source,
+        node_version=node.version,
+        sdk_version=sdk.version,
+        sdk_bundle=_bundle(sdk),
+    )
+
+
+def find_node(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Installed | None) -> Node:
+    """The Node that decides. Raises `RuntimeProblem`."""
+    configured = asked.runtime.node
+    if configured is not None:
+        return _checked_node(Node(configured, Source.CONFIGURATION, None))
+    if installed is not None:
+        record = installed.record
+        return _checked_node(Node(Path(record.node), Source.INSTALLED, record.node_version))
+    found = find_program("node", environ, untrusted_directories(asked, cwd))
+    if found is None:
+        raise RuntimeProblem(RuntimeCode.NODE_MISSING)
+    return Node(found, Source.PATH, None)
+
+
+def find_sdk(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Installed | None) -> Sdk:
+    """The Pi SDK that decides. Raises `RuntimeProblem`."""
+    configured = asked.runtime.sdk
+    if configured is not None:
+        return checked_sdk(configured, Source.CONFIGURATION)
+    if installed is not None:
+        return checked_sdk(sdk_directory(installed.directory), Source.INSTALLED)
+    command = find_program("pi", environ, untrusted_directories(asked, cwd))
+    if command is None:
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    sdk = checked_sdk(_package_behind(command), Source.PATH)
+    if others_can_write(sdk.entry):
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    return sdk
+
+
+def checked_sdk(package: Path, source: Source) -> Sdk:
+    """`package` as a Pi SDK in the tested range. Raises `RuntimeProblem`."""
+    name, version = _manifest(package)
+    if not package.is_absolute() or name != SDK_NAME or version is None:
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    if not sdk_is_tested(version):
+        raise RuntimeProblem(RuntimeCode.PI_VERSION_UNSUPPORTED, found=version)
+    sdk = Sdk(package, source, version)
+    if not sdk.entry.is_file():
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    return sdk
+
+
+def _checked_node(node: Node) -> Node:
+    if not node.program.is_absolute() or not is_program(node.program):
+        raise RuntimeProblem(RuntimeCode.NODE_MISSING)
+    if node.version is not None and not node_is_supported(node.version):
+        raise RuntimeProblem(RuntimeCode.NODE_VERSION_UNSUPPORTED, found=node.version)
+    return node
+
+
+def _package_behind(command: Path) -> Path:
+    """The Pi package that a command on `PATH` belongs to: the nearest one above its real file, if it is Pi's."""
+    for directory in Path(os.path.realpath(command)).parents:
+        name, _ = _manifest(directory)
+        if name is not None:
+            return directory
+    raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+
+
+def _manifest(package: Path) -> tuple[str | None, str | None]:
+    """Name and version in a package directory's manifest, `None` for what is not there or not a string."""
+    path = package / "package.json"
+    try:
+        seen = path.stat()
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _MANIFEST_LIMIT_BYTES:
+            return None, None
+        manifest = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None, None
+    if not isinstance(manifest, dict):
+        return None, None
+    name, version = manifest.get("name"), manifest.get("version")
+    return name if isinstance(name, str) else None, version if isinstance(version, str) else None
+
+
+def _tools(sdk: Sdk, installed: Installed | None) -> Path | None:
+    """The installed `rg`. An install of ours without it is a damaged one, whatever else is on the machine."""
+    tools = None if installed is None else tools_directory(installed.directory)
+    if tools is None and sdk.source is Source.INSTALLED:
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    return tools
+
+
+def _bundle(sdk: Sdk) -> Path | None:
+    bundle = sdk.package / "dist" / "bundle" / "index.js"
+    return bundle if sdk.version == SDK_PIN and bundle.is_file() else None
+
+
+def _compile_cache(node: Node, sdk: Sdk, environ: Mapping[str, str], prefix: Path | None) -> Path | None:
+    """A private directory for this pair of versions, made when missing; `None` when there cannot be one."""
+    place = writable_place(environ, prefix)
+    if place is None:
+        return None
+    directory = place.compile_caches / f"{sdk.version}-{_identity(node)}"
+    return directory if private_directory(directory) else None
+
+
+def _identity(node: Node) -> str:
+    """The recorded version, else what tells one Node program from the next without running it."""
+    if node.version is not None:
+        return node.version
+    real = Path(os.path.realpath(node.program))
+    seen = real.stat()
+    told = f"{real}\0{seen.st_size}\0{seen.st_mtime_ns}"
+    return "node-" + hashlib.sha256(os.fsencode(told)).hexdigest()[:16]

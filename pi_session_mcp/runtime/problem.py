@@ -1,0 +1,44 @@
+"""What can be wrong with the runtime: the codes of `runtime status`, the same words that `doctor` uses. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class RuntimeCode(StrEnum):
+    """State of Node and the Pi SDK."""
+
+    OK = "ok"
+    OUTDATED = "runtime_outdated"
+    NODE_MISSING = "node_missing"
+    NODE_VERSION_UNSUPPORTED = "node_version_unsupported"
+    PI_RUNTIME_MISSING = "pi_runtime_missing"
+    PI_VERSION_UNSUPPORTED = "pi_version_unsupported"
+
+
+REMEDIATIONS: Final[dict[RuntimeCode, str | None]] = {
+    RuntimeCode.OK: None,
+    RuntimeCode.OUTDATED: "Run `pi-session-mcp runtime install` for the Pi SDK that this version is tested with.",
+    RuntimeCode.NODE_MISSING: (
+        "Install pi-session-mcp with its extra `node`, or Node.js 22.19.0 or newer, "
+        "then run `pi-session-mcp runtime install`."
+    ),
+    RuntimeCode.NODE_VERSION_UNSUPPORTED: (
+        "Use Node.js 22.19.0 or newer: install pi-session-mcp with its extra `node`, "
+        "then run `pi-session-mcp runtime install`."
+    ),
+    RuntimeCode.PI_RUNTIME_MISSING: "Run `pi-session-mcp runtime install`.",
+    RuntimeCode.PI_VERSION_UNSUPPORTED: (
+        "Run `pi-session-mcp runtime install`, or name a Pi SDK from 1.5.2 to 1.6.x in the configuration."
+    ),
+}
+
+
+class RuntimeProblem(Exception):  # noqa: N818 - a finding about the operator's machine, not an error of the program
+    """The runtime cannot be used. Carries a code and, where known, the version that was found."""
+
+    def __init__(self, code: RuntimeCode, *, found: str | None = None) -> None:
+        super().__init__(code.value)
+        self.code = code
+        self.found = found

@@ -1,0 +1,163 @@
+"""Where `runtime install` puts things, and its note of what it installed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from pi_session_mcp.platform.files import can_make, others_can_write, write_durably
+from pi_session_mcp.platform.paths import fixed_data_directory, home_directory
+from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
+from pi_session_mcp.runtime.versions import SDK_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RECORD_LIMIT_BYTES: Final = 65_536
+LOCK_FILES: Final = ("package.json", "package-lock.json")
+
+Version = Annotated[str, Field(pattern=r"^v?\d{1,6}\.\d{1,6}\.\d{1,6}$")]
+
+
+class Record(BaseModel):
+    """What `runtime install` recorded: the Node to use, and which install."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
+
+    schema_version: Literal[1] = 1
+    lock: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    node: Annotated[str, Field(pattern=r"^/[^\0]+$", max_length=4096)]
+    node_version: Version
+    sdk_version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One directory that can hold installs, the record of the one in use, and Node's compile caches."""
+
+    root: Path
+
+    @property
+    def record_file(self) -> Path:
+        """The note of what is in use; replaced whole."""
+        return self.root / "runtime.json"
+
+    @property
+    def installs(self) -> Path:
+        """One directory for each lock file, named by its hash, and those of installs under way."""
+        return self.root / "runtime"
+
+    @property
+    def compile_caches(self) -> Path:
+        """One directory for each pair of versions."""
+        return self.root / "compile-cache"
+
+    @property
+    def installers_lock(self) -> Path:
+        """Held shared by each living installer. Never removed."""
+        return self.root / "install.lock"
+
+    def install(self, lock: str) -> Path:
+        """The install of one lock file."""
+        return self.installs / lock
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A record and the install that it names."""
+
+    place: Place
+    record: Record
+
+    @property
+    def directory(self) -> Path:
+        """The directory that npm filled."""
+        return self.place.install(self.record.lock)
+
+
+def places(environ: Mapping[str, str], prefix: Path | None = None) -> tuple[Place, ...]:
+    """The Python environment that we are installed in, then the fixed place below the home directory (if any)."""
+    environment = Place((prefix or Path(sys.prefix)) / "share" / "pi-session-mcp")
+    home = home_directory(environ)
+    return (environment,) if home is None else (environment, Place(fixed_data_directory(home)))
+
+
+def writable_place(environ: Mapping[str, str], prefix: Path | None = None) -> Place | None:
+    """The first of `places` that we can write in now."""
+    return next((place for place in places(environ, prefix) if can_make(place.root)), None)
+
+
+def find_installed(environ: Mapping[str, str], prefix: Path | None = None) -> Installed | None:
+    """The first recorded install, wherever we could write now. Raises `RuntimeProblem` when its record is not sound."""
+    owner = _owner(prefix or Path(sys.prefix))
+    for place in places(environ, prefix):
+        record = _read(place.record_file, trusted_owners=owner)
+        if record is not None:
+            return Installed(place, record)
+    return None
+
+
+def write_record(place: Place, record: Record) -> None:
+    """Make `record` the one in use. Raises `OSError`."""
+    content = record.model_dump_json(by_alias=True, indent=2) + "\n"
+    # Readable by all: a shared environment is installed by one user and used by others. It holds no secret.
+    write_durably(place.record_file, content.encode(), mode=0o644)
+
+
+def shipped_lock() -> dict[str, bytes]:
+    """The files that npm's clean install works from, by name."""
+    folder = importlib.resources.files("pi_session_mcp.runtime") / "lock"
+    return {name: (folder / name).read_bytes() for name in LOCK_FILES}
+
+
+def shipped_lock_hash() -> str:
+    """The name of the install that belongs to this version of ours."""
+    return hashlib.sha256(shipped_lock()["package-lock.json"]).hexdigest()
+
+
+def sdk_directory(install: Path) -> Path:
+    """The Pi SDK's package in an install."""
+    return install / "node_modules" / SDK_NAME
+
+
+def tools_directory(install: Path) -> Path | None:
+    """The directory of the install's `rg` for this platform, or `None` when it has none.
+
+    npm brings the one package that fits Node's architecture, which need not be the machine's (Rosetta), so the
+    directory is looked for instead of computed.
+    """
+    packages = (install / "node_modules" / "@vscode").glob(f"ripgrep-{sys.platform}-*/bin")
+    return next((directory for directory in sorted(packages) if os.access(directory / "rg", os.X_OK)), None)
+
+
+def _owner(prefix: Path) -> frozenset[int]:
+    """Whoever owns the environment wrote the very code that runs now, so may have recorded an install too."""
+    try:
+        return frozenset({prefix.stat().st_uid})
+    except OSError:
+        return frozenset()
+
+
+def _read(path: Path, *, trusted_owners: frozenset[int]) -> Record | None:
+    try:
+        seen = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING) from None
+    sound = stat.S_ISREG(seen.st_mode) and seen.st_size <= _RECORD_LIMIT_BYTES
+    if not sound or others_can_write(path, trusted_owners=trusted_owners):
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING) from None
