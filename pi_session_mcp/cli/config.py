@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Json, Line, Mark, Outcome, Show
+from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from pi_session_mcp.config.load import ConfigError
+    from pi_session_mcp.config.errors import ConfigError
 
 HELP: Final = """Check the configuration, or print its JSON Schema.
 
@@ -60,7 +60,8 @@ def schema() -> Command:
 
 
 def _check(_show: Show) -> Answer:
-    from pi_session_mcp.config.load import ConfigError, config_path_for_operator, load
+    from pi_session_mcp.config.errors import ConfigError
+    from pi_session_mcp.config.load import config_path_for_operator, load
 
     try:
         configuration = load(config_path_for_operator(os.environ, Path.cwd()))
@@ -73,13 +74,10 @@ def _check(_show: Show) -> Answer:
 
 def refusal(refused: ConfigError) -> Outcome:
     """The outcome of any command that could not load the configuration: code, place and rule, never a value."""
-    place: dict[str, Json] = {"pointer": refused.pointer, "line": refused.line, "column": refused.column}
-    members: dict[str, Json] = {"code": refused.code.value}
-    members |= {name: value for name, value in place.items() if value is not None}
-    members["rule"] = refused.rule
-    rows = tuple((name, str(value)) for name, value in members.items() if name != "code")
-    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts(rows))
-    return Outcome(ExitStatus.CHECK_FAILED, members, blocks)
+    report = refused.to_report()
+    place = "the whole file" if report.get("pointer") == "" else refused.place
+    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((("place", place), ("rule", refused.rule))))
+    return Outcome(ExitStatus.CHECK_FAILED, dict(report), blocks)
 
 
 def _schema(_show: Show) -> Answer:

@@ -1,0 +1,57 @@
+# `make demo` and `make test` work in an empty clone: they need Python 3.11 or newer, make and the package registries.
+# All paths are relative, so that a checkout below a directory with spaces works.
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help setup demo test check format bench clean
+
+SHELL := /bin/sh
+BIN := .venv/bin
+STAMP := .venv/.installed
+PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
+
+help:
+	@echo 'make setup    create .venv, install the program and the pinned Pi SDK'
+	@echo 'make demo     see the main job work, offline, without credentials'
+	@echo 'make test     run the whole test suite'
+	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
+	@echo 'make format   let ruff format and fix the code'
+	@echo 'make bench    measure the server from outside'
+	@echo 'make clean    remove everything that make created'
+
+setup: $(STAMP)
+	@$(BIN)/pi-session-mcp runtime install
+
+demo: setup
+	@$(BIN)/pi-session-mcp demo
+
+test: setup
+	$(BIN)/pytest tests
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --platform linux
+	$(BIN)/mypy --platform darwin
+	$(BIN)/lint-imports
+	sh tools/check_javascript.sh
+	$(BIN)/codespell
+	$(BIN)/python tools/check_docs.py
+	$(BIN)/python tools/command_reference.py --check
+	$(BIN)/python tools/check_configuration.py
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache build dist
+	rm -rf tools/js/node_modules .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@sh tools/make_environment.sh $(PYTHONS)
+	@touch $(STAMP)
