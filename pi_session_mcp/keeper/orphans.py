@@ -54,7 +54,7 @@ async def end_tree(command: int, *, grace_s: float) -> None:
         program.send(pid, signal.SIGTERM)
     await _wait_for_exit(command, program.TERM_TO_KILL_S)
     pause_s = program.FIRST_PAUSE_S
-    while alive := _orphans(command):  # noqa: ASYNC110 - no event tells that an adopted tree is empty
+    while alive := _orphans(command):
         for pid in alive:
             program.send(pid, signal.SIGKILL)
         await anyio.sleep(pause_s)  # the kernel has no event for "no descendant is left"
@@ -75,7 +75,7 @@ async def _wait_for_exit(pid: int, seconds: float) -> None:
                 anyio.notify_closing(descriptor)
                 os.close(descriptor)
         else:
-            while _is_alive(pid):
+            while _is_alive(pid):  # noqa: ASYNC110 - our orphans are not all our children
                 await anyio.sleep(program.FIRST_PAUSE_S)  # not our child, so there is no event to wait for
 
 
@@ -96,7 +96,7 @@ def _orphans(command: int) -> list[int]:
     except (OSError, ValueError):
         return [command] if _is_alive(command) else []
     if not _adopts:
-        return [row.pid for row in rows if row.group == command or row.pid == command]
+        return [row.pid for row in rows if command in (row.pid, row.group) and not row.ended]
     me = os.getpid()
     covered = {*_keepers, *_in_grace}
     adopted = {row.pid for row in rows if row.parent == me and row.pid not in covered}

@@ -10,9 +10,9 @@ knows only the standard library and nothing of this package. `keeper/kept.py` is
 - DEATH_SIGNAL: 1 if the command must not outlive us even if we are killed (Linux), else 0.
 - FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
 
-On Linux we are a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): whatever loses its parent in our tree becomes our
-child. So `wait` failing with ECHILD proves that nothing of the tree is alive. macOS has no such thing: there the tree is
-the command's group and what `/bin/ps` links to it by parents, as far as we saw it before its parents died.
+On Linux we are a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): whatever loses its parent in our tree becomes
+our child. So `wait` failing with ECHILD proves that nothing of the tree is alive. macOS has no such thing: there the
+tree is the command's group and what `/bin/ps` links to it by parents, as far as we saw it before its parents died.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ def become_subreaper() -> None:
 
 
 class Row:
-    """One process: its id, parent, group, and a text that tells it from a later process with the same id."""
+    """One process: its id, parent, group, whether it has ended, and a text that tells it from a later one."""
 
-    __slots__ = ("group", "parent", "pid", "start")
+    __slots__ = ("ended", "group", "parent", "pid", "start")
 
-    def __init__(self, pid: int, parent: int, group: int, start: str) -> None:
+    def __init__(self, pid: int, parent: int, group: int, state: str, start: str) -> None:
         self.pid = pid
         self.parent = parent
         self.group = group
+        self.ended = state.startswith("Z")
         self.start = start
 
 
@@ -67,17 +68,17 @@ def parse_proc_stat(text: str) -> Row:
     """Read /proc/PID/stat (proc(5)): the name in parentheses may itself hold spaces and parentheses."""
     pid = int(text[: text.index("(")])
     rest = text[text.rindex(")") + 2 :].split()
-    return Row(pid, int(rest[1]), int(rest[2]), rest[19])
+    return Row(pid, int(rest[1]), int(rest[2]), rest[0], rest[19])
 
 
 def parse_ps(text: str) -> list[Row]:
-    """Read `ps -A -o pid=,ppid=,pgid=,lstart=`. Raises `ValueError` for a line of any other form."""
+    """Read `ps -A -o pid=,ppid=,pgid=,stat=,lstart=`. Raises `ValueError` for a line of any other form."""
     rows = []
     for line in text.splitlines():
-        fields = line.split(None, 3)
-        if len(fields) != 4:
+        fields = line.split(None, 4)
+        if len(fields) != 5:
             raise ValueError("not a line of ps")
-        rows.append(Row(int(fields[0]), int(fields[1]), int(fields[2]), fields[3].strip()))
+        rows.append(Row(int(fields[0]), int(fields[1]), int(fields[2]), fields[3], fields[4].strip()))
     return rows
 
 
@@ -99,7 +100,9 @@ def scan_ps() -> list[Row]:
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_CLOSE, reading)]
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-    pid = os.posix_spawn("/bin/ps", ["ps", "-A", "-o", "pid=,ppid=,pgid=,lstart="], environment, file_actions=actions)
+    pid = os.posix_spawn(
+        "/bin/ps", ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="], environment, file_actions=actions
+    )
     os.close(writing)
     with os.fdopen(reading, "rb") as output:
         text = output.read().decode("ascii", "replace")

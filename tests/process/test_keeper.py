@@ -1,0 +1,255 @@
+"""A keeper ends everything that its command started, whoever dies first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper.kept import Command, CommandNotStarted
+from tests.support.trees import STUBBORN, kill_all, processes_of, survivors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import psutil
+
+pytestmark = pytest.mark.anyio
+
+FOREVER = "while :; do sleep 1000; done"
+
+AS_ON_MACOS = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("program", {program!r})
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+program._IS_LINUX = False
+sys.exit(program.main(sys.argv[1:]))
+"""
+"""A keeper that has neither a subreaper nor /proc: the capability is missing, everything else is real."""
+
+
+def shell(script: str, *arguments: str, grace_s: float = 0.0, **more: object) -> Command:
+    return Command(
+        argv=("/bin/bash", "-c", script, "sh", *arguments),
+        environment=dict(os.environ),
+        directory="/",
+        grace_s=grace_s,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+class StubbornTree:
+    """Where the stubborn script writes, and what it has started."""
+
+    def __init__(self, notes: Path) -> None:
+        self.notes = notes
+        self.processes: list[psutil.Process] = []
+        self._ready = notes.with_name(f"{notes.name}.ready")
+        os.mkfifo(self._ready)
+
+    async def grown(self) -> None:
+        """Return when all of it has been started."""
+        assert await anyio.Path(self._ready).read_text() == "ready\n"
+        self.processes = processes_of(self.notes)
+        assert len(self.processes) == 4
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[StubbornTree]:
+    """A stubborn tree to be; whatever the test leaves of it is ended."""
+    found = StubbornTree(tmp_path / "notes")
+    yield found
+    kill_all(found.processes)
+
+
+@pytest.fixture(params=["linux", "macos"])
+def keeper_program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of finding a tree; on macOS the first is the second."""
+    if request.param == "macos":
+        program = tmp_path / "keeper_as_on_macos.py"
+        program.write_text(AS_ON_MACOS.format(program=str(kept.PROGRAM)))
+        monkeypatch.setattr(kept, "PROGRAM", program)
+    return str(request.param)
+
+
+async def test_the_status_of_the_command_is_reported(keeper_program: str) -> None:
+    keeper = kept.start(shell("exit 7"))
+    await keeper.started()
+    await keeper.gone()
+    assert keeper.status is not None
+    assert os.waitstatus_to_exitcode(keeper.status) == 7
+
+
+async def test_a_command_that_cannot_be_started_is_told() -> None:
+    keeper = kept.start(Command(argv=("/does/not/exist",), environment={}, directory="/", grace_s=0))
+    with pytest.raises(CommandNotStarted):
+        await keeper.started()
+    await keeper.gone()
+
+
+async def test_what_a_command_leaves_in_its_group_is_ended_with_it(keeper_program: str, tmp_path: Path) -> None:
+    keeper = kept.start(shell(f"sleep 1000 & echo $! > '{tmp_path}/background'"))
+    await keeper.started()
+    await keeper.gone()
+    assert survivors(processes_of(tmp_path)) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can find what lost its parent before it was seen")
+async def test_what_a_command_leaves_anywhere_is_ended_with_it(tree: StubbornTree) -> None:
+    keeper = kept.start(shell(STUBBORN, str(tree.notes)))
+    await keeper.started()
+    await tree.grown()
+    await keeper.gone()
+    assert survivors(tree.processes) == []
+
+
+async def test_a_command_ends_by_itself_within_the_grace(keeper_program: str, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    script = f"read -r _ <&5; echo done > '{tmp_path}/done'"
+    keeper = kept.start(shell(script, grace_s=60, descriptors={5: reading}))
+    os.close(reading)
+    await keeper.started()
+    keeper.let_go()
+    os.close(writing)
+    await keeper.gone()
+    assert (tmp_path / "done").read_text() == "done\n"
+    assert keeper.status == 0
+
+
+async def test_a_command_that_outstays_the_grace_is_ended_with_its_tree(
+    keeper_program: str, tree: StubbornTree
+) -> None:
+    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
+    await keeper.started()
+    await tree.grown()
+    findable = [p for p in tree.processes if keeper_program == "linux" or linked(p, keeper.pid)]
+    keeper.let_go()
+    await keeper.gone()
+    assert survivors(findable) == []
+
+
+def linked(process: psutil.Process, keeper_pid: int) -> bool:
+    """Whether a chain of parents leads from the process to the keeper: what macOS can find."""
+    return keeper_pid in {parent.pid for parent in process.parents()}
+
+
+async def test_a_keeper_that_is_asked_to_ends_the_tree_without_grace(tree: StubbornTree) -> None:
+    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=600))
+    await keeper.started()
+    await tree.grown()
+    keeper.end()
+    await keeper.gone()
+    assert survivors(tree.processes) == []
+
+
+async def test_a_stopped_command_is_ended(keeper_program: str) -> None:
+    keeper = kept.start(shell(FOREVER))
+    await keeper.started()
+    assert keeper.command_pid is not None
+    os.killpg(keeper.command_pid, signal.SIGSTOP)
+    keeper.end()
+    await keeper.gone()
+    assert keeper.status is not None
+
+
+async def test_a_command_that_forks_while_it_is_ended_is_ended(keeper_program: str) -> None:
+    forking = "trap '' TERM; n=0; while [ $n -lt 300 ]; do n=$((n+1)); (sleep 1000) & sleep 0.001; done; wait"
+    keeper = kept.start(shell(forking))
+    await keeper.started()
+    assert keeper.command_pid is not None
+    keeper.end()
+    await keeper.gone()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(keeper.command_pid, 0)
+
+
+async def test_signals_to_our_group_do_not_reach_the_command(tmp_path: Path) -> None:
+    keeper = kept.start(shell(FOREVER))
+    await keeper.started()
+    assert keeper.command_pid is not None
+    assert len({os.getpgid(0), os.getpgid(keeper.pid), os.getpgid(keeper.command_pid)}) == 3
+    assert os.getsid(keeper.pid) == keeper.pid
+    keeper.end()
+    await keeper.gone()
+
+
+async def test_the_keeper_keeps_no_copy_of_the_commands_descriptors(keeper_program: str) -> None:
+    reading, writing = os.pipe()
+    keeper = kept.start(shell(f"exec 5>&-; exec 1>&-; {FOREVER}", descriptors={5: writing}, output=writing))
+    os.close(writing)
+    await keeper.started()
+    with anyio.fail_after(20):
+        await anyio.wait_readable(reading)
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    keeper.end()
+    await keeper.gone()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a death signal is Linux's")
+async def test_a_command_can_be_bound_to_its_keepers_life() -> None:
+    keeper = kept.start(shell(FOREVER, dies_with_keeper=True, grace_s=600))
+    await keeper.started()
+    os.kill(keeper.pid, signal.SIGKILL)
+    with anyio.fail_after(20):
+        await keeper.gone()
+
+
+OWNER = """
+import anyio, os, sys
+from pi_session_mcp.keeper import kept, orphans
+async def main():
+    orphans.adopt_orphans()
+    command = kept.Command(argv=("/bin/bash", "-c", *sys.argv[2:]), environment=dict(os.environ), directory="/",
+                           grace_s=float(sys.argv[1]))
+    keeper = kept.start(command)
+    await keeper.started()
+    print(keeper.pid, keeper.command_pid, flush=True)
+    await keeper.gone()
+    print("gone", flush=True)
+    await anyio.sleep_forever()
+anyio.run(main)
+"""
+
+
+@contextmanager
+def owner(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that owns a keeper, so that a test can kill it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("victim", ["owner", "owner's group"])
+async def test_killing_the_owner_ends_the_tree(victim: str, tree: StubbornTree) -> None:
+    with owner("0.05", STUBBORN + FOREVER, "sh", str(tree.notes)) as process:
+        await tree.grown()
+        (os.killpg if victim == "owner's group" else os.kill)(process.pid, signal.SIGKILL)
+        assert survivors(tree.processes) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only a subreaper inherits the tree of a killed keeper")
+async def test_killing_the_keeper_leaves_its_tree_to_the_owner_which_ends_it(tree: StubbornTree) -> None:
+    with owner("0.05", STUBBORN + FOREVER, "sh", str(tree.notes)) as process:
+        assert process.stdout is not None
+        keeper_pid = int(process.stdout.readline().split()[0])
+        await tree.grown()
+        os.kill(keeper_pid, signal.SIGKILL)
+        assert process.stdout.readline() == "gone\n"
+        assert survivors(tree.processes) == []
