@@ -1,0 +1,96 @@
+"""Bridges between pydantic and our rules: annotations that make every refusal one of our own. Pure.
+
+pydantic's own messages repeat values, so no leaf of the models is left to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError, WrapValidator
+from pydantic_core import PydanticCustomError
+
+from pi_session_mcp.config.pointer import Breach
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydantic import ValidatorFunctionWrapHandler
+
+    from pi_session_mcp.config.rules import Rule
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+BREACHES: Final = "breaches"
+"""Where an error of ours carries its breaches, with paths from the place at which pydantic reports it."""
+
+
+def broken(*breaches: Breach) -> PydanticCustomError:
+    """The error that carries `breaches` through pydantic."""
+    return PydanticCustomError("rule", "a rule is broken", {BREACHES: breaches})
+
+
+def breaks(rule: Rule) -> PydanticCustomError:
+    """The error of a value that breaks `rule` itself."""
+    return broken(Breach((), rule))
+
+
+def only(rule: Rule, holds: Callable[[Any], bool] = lambda _: True) -> WrapValidator:
+    """Any value that is not of the annotated type, or for which `holds` is false, breaks `rule`; so does `null`."""
+
+    def judge(value: Any, typed: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            accepted = typed(value)
+        except ValidationError:
+            accepted = None  # raised below, outside, so that the error with the value in it is not chained
+        if accepted is None or not holds(accepted):
+            raise breaks(rule)
+        return accepted
+
+    return WrapValidator(judge)
+
+
+def matching(pattern: str) -> Callable[[str], bool]:
+    """Whether a whole text matches; `$` alone would let a final newline pass."""
+    compiled = re.compile(pattern)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def sized(rule: Rule, fits: Callable[[int], bool]) -> BeforeValidator:
+    """A container whose size does not fit breaks `rule`, before anything in it is looked at."""
+
+    def judge(value: Any) -> Any:
+        if isinstance(value, (Mapping, tuple)) and not fits(len(value)):
+            raise breaks(rule)
+        return value
+
+    return BeforeValidator(judge)
+
+
+def _sealed(mapping: Mapping[K, V]) -> Mapping[K, V]:
+    return MappingProxyType(dict(mapping))
+
+
+SEALED: Final = AfterValidator(_sealed)
+"""Makes a mapping read-only."""
+
+
+def no_entries() -> Mapping[Any, Any]:
+    """The default of an optional mapping."""
+    return MappingProxyType({})
+
+
+def repeats(keyed: Sequence[tuple[T, V]]) -> list[V]:
+    """The second elements whose first element was there before."""
+    seen: set[T] = set()
+    again = []
+    for key, item in keyed:
+        if key in seen:
+            again.append(item)
+        seen.add(key)
+    return again

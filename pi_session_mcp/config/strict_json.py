@@ -1,0 +1,180 @@
+"""Strict JSON, read once into an immutable tree. Pure.
+
+The standard decoder is fast and recursive, accepts `NaN`, and lets the last of two equal keys win. So the text is
+measured before it is decoded, and objects stay lists of members until each was seen to name its keys once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final, NoReturn, TypeAlias
+
+from pi_session_mcp.config.rules import MAX_NESTING, MAX_NUMBER_CHARACTERS, Rule
+
+Tree: TypeAlias = "dict[str, Tree] | tuple[Tree, ...] | str | int | float | bool | None"
+Path: TypeAlias = "tuple[str | int, ...]"
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_STRING: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'  # possessive: hostile text must not make it remember or retry
+_STRINGS: Final = re.compile(_STRING, re.DOTALL)
+_STRING_OR_BRACKET: Final = re.compile(rf"{_STRING}|([\[{{])|([\]}}])", re.DOTALL)
+_STRING_OR_CONSTANT: Final = re.compile(rf"{_STRING}|(NaN|-?Infinity)", re.DOTALL)
+_ALL_BUT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+@dataclass(frozen=True, slots=True)
+class TextFlaw:
+    """The text breaks `rule` at `line` and `column`, both from 1."""
+
+    rule: Rule
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFlaw:
+    """The value or key at `path` breaks `rule`."""
+
+    rule: Rule
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A whole document: dictionaries in document order, tuples for arrays."""
+
+    tree: Tree
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """An object as the decoder found it; a tuple, because arrays come as lists."""
+
+    __slots__ = ()
+
+
+class _TooLong:
+    """Stands for a number that is not worth converting."""
+
+
+class _NotANumberError(Exception):
+    """The decoder met a constant that JSON does not have."""
+
+
+class _FlawError(Exception):
+    def __init__(self, flaw: TreeFlaw) -> None:
+        super().__init__(flaw.rule)
+        self.flaw = flaw
+
+
+def parse(text: bytes) -> Parsed | TextFlaw | TreeFlaw:
+    """Read one document, or say what is wrong first.
+
+    Time and memory are linear in the length of `text`, which the caller bounds.
+    """
+    decoded = _decode(text)
+    if isinstance(decoded, TextFlaw):
+        return decoded
+    members = _members(decoded)
+    if isinstance(members, TextFlaw):
+        return members
+    try:
+        return Parsed(_settle(members, ()))
+    except _FlawError as error:
+        return error.flaw
+
+
+def _decode(text: bytes) -> str | TextFlaw:
+    body = text.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _flaw_after(Rule.NOT_UTF8, body[: error.start].decode("utf-8"))
+
+
+def _members(text: str) -> Any | TextFlaw:
+    if _nests_too_deep(text):
+        return _flaw_after(Rule.TOO_DEEP, text[: _offset_of_excess(text)])
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        return _flaw_after(Rule.NOT_JSON, text[: error.pos])
+    except _NotANumberError:
+        return _flaw_after(Rule.NOT_JSON, text[: _offset_of_constant(text)])
+
+
+def _nests_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return False
+    brackets = _STRINGS.sub("", text).encode().translate(None, _ALL_BUT_BRACKETS)
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0) > MAX_NESTING
+
+
+def _offset_of_excess(text: str) -> int:
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        depth += (found[1] is not None) - (found[2] is not None)
+        if depth > MAX_NESTING:
+            return found.start()
+    raise AssertionError("asked only when the text nests too deep")
+
+
+def _offset_of_constant(text: str) -> int:
+    return next(found.start() for found in _STRING_OR_CONSTANT.finditer(text) if found[1])
+
+
+def _flaw_after(rule: Rule, before: str) -> TextFlaw:
+    return TextFlaw(rule, line=before.count("\n") + 1, column=len(before) - (before.rfind("\n") + 1) + 1)
+
+
+def _integer(digits: str) -> int | _TooLong:
+    return int(digits) if len(digits) <= MAX_NUMBER_CHARACTERS else _TooLong()
+
+
+def _float(digits: str) -> float | _TooLong:
+    return float(digits) if len(digits) <= MAX_NUMBER_CHARACTERS else _TooLong()
+
+
+def _constant(_: str) -> NoReturn:
+    raise _NotANumberError
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_Members, parse_int=_integer, parse_float=_float, parse_constant=_constant
+)
+
+
+def _settle(value: Any, path: Path) -> Tree:
+    """Make `value` immutable where JSON allows it, in document order; the recursion is bounded by the nesting."""
+    match value:
+        case str():
+            _refuse_surrogates(value, path)
+            return value
+        case _Members():
+            return _settle_object(value, path)
+        case list():
+            return tuple(_settle(item, (*path, index)) for index, item in enumerate(value))
+        case _TooLong():
+            raise _FlawError(TreeFlaw(Rule.NUMBER_TOO_LONG, path))
+        case _:
+            settled: Tree = value
+            return settled
+
+
+def _settle_object(members: _Members, path: Path) -> dict[str, Tree]:
+    settled: dict[str, Tree] = {}
+    for key, value in members:
+        inside = (*path, key)
+        _refuse_surrogates(key, inside)
+        if key in settled:
+            raise _FlawError(TreeFlaw(Rule.DUPLICATE_KEY, inside))
+        settled[key] = _settle(value, inside)
+    return settled
+
+
+def _refuse_surrogates(text: str, path: Path) -> None:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise _FlawError(TreeFlaw(Rule.LONE_SURROGATE, path))
