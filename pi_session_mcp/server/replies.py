@@ -12,8 +12,8 @@ from typing import Any, Final
 from mcp_types import CallToolResult, TextContent
 
 from pi_session_mcp.errors import MESSAGES, Code
+from pi_session_mcp.sessions.answer import whole_characters
 
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LINE_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 """Legal in JSON, but line ends to some readers of lines."""
 
@@ -54,7 +54,7 @@ def _repaired(said: Any) -> Any:
     """The same with U+FFFD for each lone surrogate, which no UTF-8 can carry."""
     match said:
         case str():
-            return _LONE_SURROGATE.sub("\ufffd", said)
+            return whole_characters(said)
         case dict():
             return {key: _repaired(value) for key, value in said.items()}
         case list() | tuple():
