@@ -81,6 +81,6 @@ def refusal(refused: ConfigError) -> Outcome:
 
 
 def _schema(_show: Show) -> Answer:
-    from pi_session_mcp.config.schema import schema_text
+    from pi_session_mcp.config.schema import load_text
 
-    return Document(schema_text(), "schema", ExitStatus.OK)
+    return Document(load_text(), "schema", ExitStatus.OK)
