@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from mcp.client import Client
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import CallToolResult, TextContent
 
+from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
 from pi_session_mcp.errors import MESSAGES, Code, Refusal
 from pi_session_mcp.server.app import build_server
 from pi_session_mcp.server.catalog import TOOLS
@@ -28,7 +28,6 @@ from pi_session_mcp.sessions.views import SessionView, TurnView
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Diagnostic
     from pi_session_mcp.server.app import OnProgress
 
@@ -180,30 +179,22 @@ async def _joined(streams: Any) -> AsyncIterator[Any]:
 
 def configured() -> Configuration:
     """Two profiles and four workspaces, in no order."""
-    profiles = {
-        "safe": _profile("safe", default=True, permission="read-only", extensions=()),
-        "coder": _profile(
-            "coder", default=False, permission="coding", extensions=("npm:@scope/tool@1.2.3", "npm:other@0.1.0")
-        ),
-    }
-    workspaces = dict.fromkeys(["docs", "a_b", "a0", "a-z"], Path("/nowhere"))
-    return cast(
-        "Configuration",
-        SimpleNamespace(
-            workspaces=workspaces, execution_profiles=profiles, fingerprint="sha256:" + 64 * "a", default_profile="safe"
-        ),
+    pins = ("npm:@scope/tool@1.2.3", "npm:other@0.1.0")
+    return Configuration(
+        workspaces=dict.fromkeys(["docs", "a_b", "a0", "a-z"], Path("/nowhere")),
+        execution_profiles={
+            "safe": _profile("safe", default=True, permission_profile="read-only"),
+            "coder": _profile("coder", permission_profile="coding", extensions=pins),
+        },
+        max_sessions=2,
+        pi_agent_directory=None,
+        runtime=RuntimeOverride(),
+        fingerprint="sha256:" + 64 * "a",
     )
 
 
-def _profile(alias: str, *, default: bool, permission: str, extensions: tuple[str, ...]) -> Any:
-    return SimpleNamespace(
-        default=default,
-        permission_profile=permission,
-        provider="scripted",
-        model=f"{alias}-model",
-        thinking_level="off",
-        extensions=extensions,
-    )
+def _profile(alias: str, **fields: Any) -> ExecutionProfile:
+    return ExecutionProfile(provider="scripted", model=f"{alias}-model", thinking_level="off", **fields)
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
