@@ -72,6 +72,20 @@ def sized(rule: Rule, fits: Callable[[int], bool]) -> BeforeValidator:
     return BeforeValidator(judge)
 
 
+def _until_one_is_wrong(value: Any, typed: ValidatorFunctionWrapHandler) -> Any:
+    if not isinstance(value, dict):
+        return typed(value)
+    accepted: dict[Any, Any] = {}
+    for key, entry in value.items():
+        accepted.update(typed({key: entry}))
+    return accepted
+
+
+ENTRY_BY_ENTRY: Final = WrapValidator(_until_one_is_wrong)
+"""Stops at the first wrong entry of a mapping that may be of any size: only the first breach is reported, and pydantic
+would keep an error for each of a hostile hundred thousand."""
+
+
 def _sealed(mapping: Mapping[K, V]) -> Mapping[K, V]:
     return MappingProxyType(dict(mapping))
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic.alias_generators import to_camel
 
 from pi_session_mcp.config import pin
-from pi_session_mcp.config.checks import SEALED, broken, matching, no_entries, only, repeats, sized
+from pi_session_mcp.config.checks import ENTRY_BY_ENTRY, SEALED, broken, matching, no_entries, only, repeats, sized
 from pi_session_mcp.config.pointer import ALIAS_PATTERN, Breach
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.config.tool_names import exposed_name
@@ -124,6 +124,7 @@ class McpServer(Strict):
     ]
     tools: Annotated[
         Mapping[ShortAlias, Grant],
+        ENTRY_BY_ENTRY,
         sized(Rule.NO_GRANT, lambda size: size > 0),
         SEALED,
         Field(json_schema_extra={"minProperties": 1}),
@@ -256,11 +257,13 @@ class Document(Strict):
     editor_schema: Any = Field(default_factory=lambda: None, alias="$schema", description="Ignored; for editors.")
     workspaces: Annotated[
         Mapping[Alias, PathText],
+        ENTRY_BY_ENTRY,
         SEALED,
         Field(description="Alias: directory, absolute or relative to this file's directory."),
     ]
     execution_profiles: Annotated[
         Mapping[Alias, ExecutionProfile],
+        ENTRY_BY_ENTRY,
         sized(Rule.NO_PROFILE, lambda size: size > 0),
         SEALED,
         Field(
