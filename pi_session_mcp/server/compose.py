@@ -1,0 +1,97 @@
+"""Puts the parts of one server together, and takes them apart in the right order."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host import HostBounds
+from pi_session_mcp.host.pool import HostPool
+from pi_session_mcp.host.process import Launch
+from pi_session_mcp.keeper.orphans import adopt_orphans
+from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.locate import locate
+from pi_session_mcp.sessions.creation import HostedSessions
+from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.sessions.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from anyio.abc import TaskGroup
+
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.sessions.ports import PiSessions
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A server's working parts. `warm_soon` has a host ready shortly after it was called; it returns at once."""
+
+    registry: Registry
+    warm_soon: Callable[[], None]
+
+
+@asynccontextmanager
+async def compose(
+    configuration: Configuration, report: Report, count: Callable[[int, int], None], deadlines: Deadlines | None = None
+) -> AsyncIterator[Composition]:
+    """The working parts, until the block is left: then sessions close first, and then hosts end.
+
+    `count` takes what hosts print, as (bytes, writes). When this returns, no process that it started is alive.
+    """
+    bounds = deadlines or Deadlines()
+    adopt_orphans()
+    async with HostPool(_launcher(configuration), _host_bounds(bounds), report, count) as pool:
+        pi = HostedSessions(pool, bounds)
+        async with Registry(configuration, pi, report=report, deadlines=bounds) as registry:
+            async with anyio.create_task_group() as warming:
+                yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon)
+                warming.cancel_scope.cancel()
+
+
+class _Warmth:
+    """Starts a host a little after it was asked to, so that the answer that asked is not delayed by it."""
+
+    def __init__(self, pi: PiSessions, tasks: TaskGroup, after_s: float) -> None:
+        self._pi = pi
+        self._tasks = tasks
+        self._after_s = after_s
+        self._waits = False
+
+    def soon(self) -> None:
+        """Warm a host soon; asking again while that waits changes nothing."""
+        if not self._waits:
+            self._waits = True
+            self._tasks.start_soon(self._warm)
+
+    async def _warm(self) -> None:
+        await anyio.sleep(self._after_s)
+        self._waits = False
+        self._pi.warm()
+
+
+def _host_bounds(deadlines: Deadlines) -> HostBounds:
+    return HostBounds(start_s=deadlines.host_start_s, ping_s=deadlines.host_ping_s, idle_s=deadlines.host_idle_s)
+
+
+def _launcher(configuration: Configuration) -> Callable[[], Launch]:
+    environ = dict(os.environ)
+    cwd = Path.cwd()
+
+    def prepare() -> Launch:
+        """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
+        found = locate(configuration, environ, cwd)
+        environment = host_environment(
+            environ, agent_directory=agent_directory(configuration, environ, cwd), tools=found.tools
+        )
+        return Launch(found.node, found.sdk_entry, found.compile_cache, environment)
+
+    return prepare
