@@ -85,18 +85,22 @@ def can_make(directory: Path) -> bool:
     return False
 
 
-def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()) -> bool:
+def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset(), anchor: Path | None = None) -> bool:
     """Whether somebody but us and root could change what `path` leads to.
 
     Looks at the file, at every directory above its real path, and at every directory above the path as written (who
     can write there can put another link in its place). Others can write where the owner is somebody else, where the
     world may write, or where a group may that is neither ours alone nor one of administrators. A world-writable
     directory with the sticky bit (`/tmp`) is fine above an entry, since nobody but an entry's owner can replace it.
-    What cannot be examined counts as writable. `trusted_owners` are further user ids.
+    What cannot be examined counts as writable. `trusted_owners` are further user ids. `anchor` and the directories
+    above it are not looked at: whoever can write there has won already (the environment that our code runs from).
     """
     trusted = trusted_owners | {0, os.geteuid()}
     real = Path(os.path.realpath(path))
     directories = {*real.parents, *Path(os.path.abspath(path)).parents}
+    if anchor is not None:
+        for top in (Path(os.path.abspath(anchor)), Path(os.path.realpath(anchor))):
+            directories -= {top, *top.parents}
     try:
         return _open_to_others(real.lstat(), trusted) or any(
             _open_to_others(directory.stat(), trusted, sticky_is_fine=True) for directory in directories
@@ -105,11 +109,11 @@ def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()
         return True
 
 
-def private_directory(path: Path) -> bool:
+def private_directory(path: Path, *, anchor: Path | None = None) -> bool:
     """Make `path` a directory that is ours with mode 0700, or say that it cannot be. Never repairs one that is not.
 
     What another user could have put into it would be trusted later, so a directory that is there with wider
-    permissions, another owner or as a symbolic link is refused, not tightened.
+    permissions, another owner or as a symbolic link is refused, not tightened. For `anchor` see `others_can_write`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +123,7 @@ def private_directory(path: Path) -> bool:
     except OSError:
         return False
     ours = stat.S_ISDIR(seen.st_mode) and stat.S_IMODE(seen.st_mode) == 0o700 and seen.st_uid == os.geteuid()
-    return ours and not others_can_write(path)
+    return ours and not others_can_write(path, anchor=anchor)
 
 
 def _open_to_others(seen: os.stat_result, trusted: frozenset[int], *, sticky_is_fine: bool = False) -> bool:

@@ -17,7 +17,7 @@ from pi_session_mcp.runtime.asked import Asked, untrusted_directories
 from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
 from pi_session_mcp.runtime.programs import find_program
 from pi_session_mcp.runtime.record import Installed, find_installed, sdk_directory, tools_directory, writable_place
-from pi_session_mcp.runtime.versions import SDK_NAME, SDK_PIN, node_is_supported, sdk_is_tested
+from pi_session_mcp.runtime.versions import SDK_NAME, SDK_PIN, node_is_supported, release_text, sdk_is_tested
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ def locate(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path 
         installed = find_installed(environ, prefix)
         node = find_node(asked, environ, cwd, installed)
         sdk = find_sdk(asked, environ, cwd, installed)
-        tools = _tools(sdk, installed)
+        tools = find_tools(sdk, installed)
     except RuntimeProblem:
         raise Refusal(Code.PI_RUNTIME_UNAVAILABLE, stage=Stage.RUNTIME) from None
     return Runtime(
@@ -138,7 +138,7 @@ def checked_sdk(package: Path, source: Source) -> Sdk:
     if not package.is_absolute() or name != SDK_NAME or version is None:
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
     if not sdk_is_tested(version):
-        raise RuntimeProblem(RuntimeCode.PI_VERSION_UNSUPPORTED, found=version)
+        raise RuntimeProblem(RuntimeCode.PI_VERSION_UNSUPPORTED, found=release_text(version))
     sdk = Sdk(package, source, version)
     if not sdk.entry.is_file():
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
@@ -178,8 +178,11 @@ def _manifest(package: Path) -> tuple[str | None, str | None]:
     return name if isinstance(name, str) else None, version if isinstance(version, str) else None
 
 
-def _tools(sdk: Sdk, installed: Installed | None) -> Path | None:
-    """The installed `rg`. An install of ours without it is a damaged one, whatever else is on the machine."""
+def find_tools(sdk: Sdk, installed: Installed | None) -> Path | None:
+    """The directory of the installed `rg`, `None` when nothing is installed. Raises `RuntimeProblem`.
+
+    An install of ours without it is a damaged one, whatever else is on the machine.
+    """
     tools = None if installed is None else tools_directory(installed.directory)
     if tools is None and sdk.source is Source.INSTALLED:
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
@@ -197,7 +200,7 @@ def _compile_cache(node: Node, sdk: Sdk, environ: Mapping[str, str], prefix: Pat
     if place is None:
         return None
     directory = place.compile_caches / f"{sdk.version}-{_identity(node)}"
-    return directory if private_directory(directory) else None
+    return directory if private_directory(directory, anchor=place.anchor) else None
 
 
 def _identity(node: Node) -> str:

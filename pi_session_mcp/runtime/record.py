@@ -35,16 +35,20 @@ class Record(BaseModel):
 
     schema_version: Literal[1] = 1
     lock: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    node: Annotated[str, Field(pattern=r"^/[^\0]+$", max_length=4096)]
+    node: Annotated[str, Field(pattern=r"^/[^\x00]+$", max_length=4096)]
     node_version: Version
     sdk_version: Version
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One directory that can hold installs, the record of the one in use, and Node's compile caches."""
+    """One directory that can hold installs, the record of the one in use, and Node's compile caches.
+
+    `anchor` is the directory that it lies below: the Python environment or the home directory.
+    """
 
     root: Path
+    anchor: Path
 
     @property
     def record_file(self) -> Path:
@@ -86,9 +90,10 @@ class Installed:
 
 def places(environ: Mapping[str, str], prefix: Path | None = None) -> tuple[Place, ...]:
     """The Python environment that we are installed in, then the fixed place below the home directory (if any)."""
-    environment = Place((prefix or Path(sys.prefix)) / "share" / "pi-session-mcp")
+    ours = prefix or Path(sys.prefix)
+    environment = Place(ours / "share" / "pi-session-mcp", ours)
     home = home_directory(environ)
-    return (environment,) if home is None else (environment, Place(fixed_data_directory(home)))
+    return (environment,) if home is None else (environment, Place(fixed_data_directory(home), home))
 
 
 def writable_place(environ: Mapping[str, str], prefix: Path | None = None) -> Place | None:
@@ -100,7 +105,7 @@ def find_installed(environ: Mapping[str, str], prefix: Path | None = None) -> In
     """The first recorded install, wherever we could write now. Raises `RuntimeProblem` when its record is not sound."""
     owner = _owner(prefix or Path(sys.prefix))
     for place in places(environ, prefix):
-        record = _read(place.record_file, trusted_owners=owner)
+        record = _read(place, trusted_owners=owner)
         if record is not None:
             return Installed(place, record)
     return None
@@ -147,7 +152,8 @@ def _owner(prefix: Path) -> frozenset[int]:
         return frozenset()
 
 
-def _read(path: Path, *, trusted_owners: frozenset[int]) -> Record | None:
+def _read(place: Place, *, trusted_owners: frozenset[int]) -> Record | None:
+    path = place.record_file
     try:
         seen = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -155,7 +161,7 @@ def _read(path: Path, *, trusted_owners: frozenset[int]) -> Record | None:
     except OSError:
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING) from None
     sound = stat.S_ISREG(seen.st_mode) and seen.st_size <= _RECORD_LIMIT_BYTES
-    if not sound or others_can_write(path, trusted_owners=trusted_owners):
+    if not sound or others_can_write(path, trusted_owners=trusted_owners, anchor=place.anchor):
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
     try:
         return Record.model_validate_json(path.read_bytes())

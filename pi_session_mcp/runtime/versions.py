@@ -35,3 +35,9 @@ def node_is_supported(text: str) -> bool:
     """Whether this version of Node can run the Pi SDK."""
     version = parse_release(text)
     return version is not None and version >= NODE_MINIMUM
+
+
+def release_text(text: str) -> str | None:
+    """`text` without a leading `v` if it is a release, else `None`: what a program says of itself is foreign text."""
+    version = parse_release(text)
+    return None if version is None else ".".join(map(str, version))

@@ -1,0 +1,156 @@
+"""One clean install by npm: what it is told, what it says, how it is ended."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pi_session_mcp.keeper import kept
+from pi_session_mcp.platform.paths import home_directory
+from pi_session_mcp.runtime.environment import without_node_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+LOCK_DESCRIPTOR: Final = 64
+"""Where npm gets the installers' lock: so high that npm does not mistake it for anything."""
+_LINE_LIMIT_BYTES: Final = 65_536
+_FETCHED: Final = re.compile(rb"npm http fetch GET 2\d\d ")
+_ERROR_CODE: Final = re.compile(rb"npm (?:error|ERR!) code (\w+)")
+
+
+class NpmEnd(StrEnum):
+    """How an npm ended, as far as an operator can do something about it."""
+
+    DONE = "done"
+    NETWORK = "network"
+    INTEGRITY = "integrity"
+    DISK_FULL = "disk_full"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    NOT_STARTED = "not_started"
+
+
+_ENDS: Final[dict[str, NpmEnd]] = {
+    "EINTEGRITY": NpmEnd.INTEGRITY,
+    "ENOSPC": NpmEnd.DISK_FULL,
+    "EDQUOT": NpmEnd.DISK_FULL,
+} | dict.fromkeys(
+    (
+        *("EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EPIPE", "ETIMEDOUT"),
+        *("ENOTCACHED", "ERR_SOCKET_TIMEOUT", "E401", "E403", "E404", "E407", "E429", "E500", "E502", "E503", "E504"),
+        *("CERT_HAS_EXPIRED", "DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "FETCH_ERROR"),
+        *("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "UNABLE_TO_VERIFY_LEAF_SIGNATURE", "ERR_INVALID_URL"),
+    ),
+    NpmEnd.NETWORK,
+)
+
+# The operator's npm configuration decides about registries, proxies, certificates and the cache; all else that could
+# change what is installed, or where, is said here. `http` makes npm tell each fetch, which is our measure of progress.
+_OPTIONS: Final = (
+    "ci",
+    *("--ignore-scripts", "--include=optional", "--omit=dev", "--install-strategy=hoisted", "--bin-links=false"),
+    *("--global=false", "--workspaces=false", "--dry-run=false", "--package-lock=true", "--package-lock-only=false"),
+    *("--legacy-peer-deps=false", "--strict-peer-deps=false", "--force=false"),
+    *("--audit=false", "--fund=false", "--update-notifier=false", "--logs-max=0"),
+    *("--progress=false", "--color=false", "--loglevel=http"),
+    *("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "--fetch-timeout=60000"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanInstall:
+    """`npm ci` in a directory that holds a manifest and its lock file. `lock` is our descriptor of the held lock."""
+
+    npm: tuple[str, ...]
+    directory: Path
+    lock: int
+    within_s: float
+
+
+async def run(install: CleanInstall, environ: Mapping[str, str], fetched: Callable[[int], None]) -> NpmEnd:
+    """Run npm under a keeper; `fetched` is told how many answers it got from the registry. Nothing of it is shown.
+
+    When this returns or is cancelled, npm and all that it started are gone.
+    """
+    reading, writing = os.pipe()
+    try:
+        try:
+            keeper = kept.start(_command(install, environ, writing))
+        except OSError:
+            return NpmEnd.NOT_STARTED
+        finally:
+            os.close(writing)
+        listener = _Listener(fetched)
+        try:
+            with anyio.move_on_after(install.within_s) as bound:
+                await listener.listen(reading)
+                await keeper.over()
+        finally:
+            keeper.end()
+            with anyio.CancelScope(shield=True):
+                await keeper.gone()
+    finally:
+        os.close(reading)
+    if bound.cancelled_caught:
+        return NpmEnd.TIMED_OUT
+    if keeper.command_pid is None:
+        return NpmEnd.NOT_STARTED
+    return NpmEnd.DONE if keeper.status == 0 else _ENDS.get(listener.error_code, NpmEnd.FAILED)
+
+
+class _Listener:
+    """Counts fetches and keeps npm's error code; forgets everything else that npm says."""
+
+    def __init__(self, fetched: Callable[[int], None]) -> None:
+        self._fetched = fetched
+        self._count = 0
+        self._rest = b""
+        self.error_code = ""
+
+    async def listen(self, descriptor: int) -> None:
+        """Until the end of file."""
+        while True:
+            await anyio.wait_readable(descriptor)
+            chunk = os.read(descriptor, _LINE_LIMIT_BYTES)
+            if not chunk:
+                return
+            *lines, rest = (self._rest + chunk).split(b"\n")
+            self._rest = rest[-_LINE_LIMIT_BYTES:]
+            for line in lines:
+                self._hear(line)
+
+    def _hear(self, line: bytes) -> None:
+        if _FETCHED.match(line):
+            self._count += 1
+            self._fetched(self._count)
+        elif found := _ERROR_CODE.match(line):
+            self.error_code = found[1].decode("ascii", "replace")
+
+
+def _command(install: CleanInstall, environ: Mapping[str, str], errors: int) -> kept.Command:
+    return kept.Command(
+        # The prefix is said, or npm would look for a project above the directory and read its settings.
+        argv=(*install.npm, *_OPTIONS, f"--prefix={install.directory}"),
+        environment=_environment(environ),
+        directory=str(install.directory),
+        grace_s=0.0,
+        # npm holds the lock too: should it outlive us and its keeper, its directory is still not swept.
+        descriptors={LOCK_DESCRIPTOR: install.lock},
+        errors=errors,
+        dies_with_keeper=True,
+    )
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    ours = without_node_options(environ)
+    home = home_directory(environ)
+    if home is not None:
+        ours["HOME"] = str(home)
+    return ours

