@@ -35,6 +35,7 @@ REQUIRED_EXPORTS: Final = (
     "createGrepToolDefinition",
     "createFindToolDefinition",
     "createLsToolDefinition",
+    "getAgentDir",
 )
 """The SDK exports that the host uses (`@earendil-works/pi-coding-agent` 1.6.0, `dist/index.js`)."""
 
