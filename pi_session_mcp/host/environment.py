@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.runtime.environment import without_node_options
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_KEPT_NODE_VARIABLES: Final = frozenset({"NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA"})
 _DROPPED: Final = frozenset(
     {
         "PI_PACKAGE_DIR",  # moves the SDK's own assets (1.6.0, dist/config.js)
@@ -28,7 +29,7 @@ def host_environment(environ: Mapping[str, str], *, agent_directory: Path, tools
     `tools` holds the pinned `rg` and comes first on `PATH`; relative entries of `PATH` would name places below whatever
     directory a command runs in, and are left out.
     """
-    kept = {name: value for name, value in environ.items() if _is_kept(name)}
+    kept = {name: value for name, value in without_node_options(environ).items() if name not in _DROPPED}
     path = [entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/")]
     kept["PATH"] = ":".join([*([str(tools)] if tools is not None else []), *path])
     return kept | {
@@ -37,9 +38,3 @@ def host_environment(environ: Mapping[str, str], *, agent_directory: Path, tools
         "PI_TELEMETRY": "0",
         "NO_COLOR": "1",
     }
-
-
-def _is_kept(name: str) -> bool:
-    if name.startswith("NODE_"):
-        return name in _KEPT_NODE_VARIABLES
-    return name not in _DROPPED

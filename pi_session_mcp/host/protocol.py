@@ -250,7 +250,7 @@ MAX_TEXT_UNITS: Final = 1024 * 1024
 
 HostFrame = Failed | Succeeded | Activity | Settled | Run
 
-_EVENTS: Final[dict[object, type[Activity | Settled | Run]]] = {"activity": Activity, "settled": Settled, "run": Run}
+_EVENTS: Final[dict[str, type[Activity | Settled | Run]]] = {"activity": Activity, "settled": Settled, "run": Run}
 
 
 def decode_host_frame(line: bytes) -> HostFrame:
@@ -259,7 +259,7 @@ def decode_host_frame(line: bytes) -> HostFrame:
     if not isinstance(frame, dict):
         raise ValueError("not an object")  # noqa: TRY004 - a bad frame is one kind of error
     if "event" in frame:
-        kind = _EVENTS.get(frame["event"])
+        kind = _EVENTS.get(str(frame["event"]))
         if kind is None:
             raise ValueError("unknown event")
         return kind.model_validate(frame)

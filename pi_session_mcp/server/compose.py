@@ -51,10 +51,12 @@ async def compose(
     adopt_orphans()
     async with HostPool(_launcher(configuration), _host_bounds(bounds), report, count) as pool:
         pi = HostedSessions(pool, bounds)
-        async with Registry(configuration, pi, report=report, deadlines=bounds) as registry:
-            async with anyio.create_task_group() as warming:
-                yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon)
-                warming.cancel_scope.cancel()
+        async with (
+            Registry(configuration, pi, report=report, deadlines=bounds) as registry,
+            anyio.create_task_group() as warming,
+        ):
+            yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon)
+            warming.cancel_scope.cancel()
 
 
 class _Warmth:
@@ -84,7 +86,7 @@ def _host_bounds(deadlines: Deadlines) -> HostBounds:
 
 def _launcher(configuration: Configuration) -> Callable[[], Launch]:
     environ = dict(os.environ)
-    cwd = Path.cwd()
+    cwd = _working_directory()
 
     def prepare() -> Launch:
         """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
@@ -95,3 +97,11 @@ def _launcher(configuration: Configuration) -> Callable[[], Launch]:
         return Launch(found.node, found.sdk_entry, found.compile_cache, environment)
 
     return prepare
+
+
+def _working_directory() -> Path:
+    """Where the client started us; a place that nothing is below if that has been deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.devnull)

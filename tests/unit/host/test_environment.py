@@ -1,0 +1,41 @@
+"""What a host sees of the environment of its client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pi_session_mcp.host.environment import host_environment
+
+AGENT = Path("/home/someone/.pi/agent")
+
+
+def test_what_changes_how_node_runs_is_left_out_but_for_certificates() -> None:
+    seen = host_environment(
+        {"NODE_OPTIONS": "--inspect", "NODE_PATH": "/evil", "NODE_EXTRA_CA_CERTS": "/ca", "EDITOR": "vi"},
+        agent_directory=AGENT,
+        tools=None,
+    )
+    assert not {"NODE_OPTIONS", "NODE_PATH"} & seen.keys()
+    assert (seen["NODE_EXTRA_CA_CERTS"], seen["EDITOR"]) == ("/ca", "vi")
+
+
+def test_what_moves_the_sdk_or_steers_ripgrep_is_left_out() -> None:
+    given = {"PI_PACKAGE_DIR": "/evil", "RIPGREP_CONFIG_PATH": "/evil", "PI_SESSION_MCP_CONFIG": "/canary"}
+    assert not given.keys() & host_environment(given, agent_directory=AGENT, tools=None).keys()
+
+
+def test_the_hosts_own_settings_win_over_the_clients() -> None:
+    seen = host_environment(
+        {"PI_CODING_AGENT_DIR": "/evil", "PI_OFFLINE": "0", "PI_TELEMETRY": "1"}, agent_directory=AGENT, tools=None
+    )
+    assert seen["PI_CODING_AGENT_DIR"] == str(AGENT)
+    assert (seen["PI_OFFLINE"], seen["PI_TELEMETRY"], seen["NO_COLOR"]) == ("1", "0", "1")
+
+
+def test_the_tools_come_first_on_the_path_and_relative_entries_are_dropped() -> None:
+    seen = host_environment({"PATH": ".:/usr/bin::bin:/bin"}, agent_directory=AGENT, tools=Path("/our/tools"))
+    assert seen["PATH"] == "/our/tools:/usr/bin:/bin"
+
+
+def test_a_missing_path_is_no_error() -> None:
+    assert host_environment({}, agent_directory=AGENT, tools=Path("/our/tools"))["PATH"] == "/our/tools"
