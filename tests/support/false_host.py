@@ -31,6 +31,7 @@ EXPORTS = [
     "createGrepToolDefinition",
     "createFindToolDefinition",
     "createLsToolDefinition",
+    "getAgentDir",
 ]
 
 

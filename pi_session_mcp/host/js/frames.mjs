@@ -1,0 +1,123 @@
+// The channel's frames: cutting the byte stream into lines, and the schema of the requests.
+// `host/protocol.py` holds the same schema for the other side; `docs/host-protocol.md` explains it.
+
+export const PROTOCOL_VERSION = 1;
+export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+export const MAX_TEXT_UNITS = 1024 * 1024;
+
+/** A line that is no frame. The peer is broken, so the host ends. */
+export class BadFrame extends Error {}
+
+const NEWLINE = 0x0a;
+
+/** Cuts chunks into lines of at most MAX_FRAME_BYTES, the newline included; only `\n` ends a line. */
+export class LineReader {
+  /** @type {Buffer[]} */
+  #pieces = [];
+  #size = 0;
+
+  /**
+   * @param {Buffer} chunk
+   * @returns {Buffer[]} the lines that the chunk completed, without their newlines
+   */
+  push(chunk) {
+    const lines = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      this.#keep(chunk.subarray(start, end));
+      if (this.#size + 1 > MAX_FRAME_BYTES) throw new BadFrame();
+      lines.push(this.#pieces.length === 1 ? this.#pieces[0] : Buffer.concat(this.#pieces));
+      this.#pieces = [];
+      this.#size = 0;
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+    if (this.#size >= MAX_FRAME_BYTES) throw new BadFrame();
+    return lines;
+  }
+
+  /** @param {Buffer} piece */
+  #keep(piece) {
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+  }
+}
+
+/** @typedef {(value: unknown) => boolean} Rule */
+
+/** @type {Rule} */
+const text = (value) => typeof value === "string";
+/** @type {Rule} */
+const count = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+/** @type {Rule} */
+const texts = (value) => Array.isArray(value) && value.every(text);
+/** @param {...string} words @returns {Rule} */
+const oneOf = (...words) => (value) => words.includes(/** @type {string} */ (value));
+/** @param {Rule} rule @returns {Rule} */
+const orAbsent = (rule) => (value) => value === undefined || value === null || rule(value);
+
+/** @type {Record<string, Record<string, Rule>>} */
+const REQUESTS = {
+  hello: { protocol: count, sdk: text, compileCache: orAbsent(text) },
+  load: { session: count, cwd: text, fileAccess: oneOf("workspace", "user"), entries: orAbsent(texts) },
+  check: {
+    session: count,
+    step: oneOf("provider", "model", "check_auth", "get_auth", "availability"),
+    provider: text,
+    model: text,
+  },
+  open: { session: count, provider: text, model: text, thinkingLevel: text, tools: texts },
+  bind: { session: count },
+  prompt: { session: count, turn: count, text },
+  abort: { session: count },
+  dispose: { session: count },
+  ping: {},
+};
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * @param {Buffer} line
+ * @returns {import("./sdk.d.ts").Request}
+ */
+export function decodeRequest(line) {
+  let frame;
+  try {
+    frame = JSON.parse(decoder.decode(line));
+  } catch {
+    throw new BadFrame();
+  }
+  if (!isRequest(frame)) throw new BadFrame();
+  return frame;
+}
+
+/**
+ * @param {unknown} frame
+ * @returns {frame is import("./sdk.d.ts").Request}
+ */
+function isRequest(frame) {
+  if (typeof frame !== "object" || frame === null || Array.isArray(frame)) return false;
+  const { id, op, ...members } = /** @type {Record<string, unknown>} */ (frame);
+  if (!count(id) || typeof op !== "string" || !Object.hasOwn(REQUESTS, op)) return false;
+  const rules = REQUESTS[op];
+  return (
+    Object.keys(members).every((name) => Object.hasOwn(rules, name)) &&
+    Object.entries(rules).every(([name, rule]) => rule(members[name]))
+  );
+}
+
+/**
+ * @param {object} frame
+ * @returns {string} the frame as one line; JSON escapes every newline inside it
+ */
+export function encodeFrame(frame) {
+  return `${JSON.stringify(frame)}\n`;
+}
+
+/**
+ * The text as a frame may carry it: bounded, and without lone surrogates, which are no UTF-8.
+ * @param {string} value
+ */
+export function boundedText(value) {
+  return value.slice(0, MAX_TEXT_UNITS).toWellFormed();
+}

@@ -1,0 +1,176 @@
+// A Pi host: holds the Pi SDK and its sessions, and does what the server asks for over the channel, descriptor 3.
+// `docs/host-protocol.md` explains the frames.
+
+import module from "node:module";
+import { Socket } from "node:net";
+import { isAbsolute } from "node:path";
+import { pathToFileURL } from "node:url";
+import { codeOf, Failure } from "./errors.mjs";
+import { BadFrame, decodeRequest, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
+import { Session } from "./session.mjs";
+
+/** @typedef {import("./sdk.d.ts").Request} Request */
+/** @typedef {import("./sdk.d.ts").RequestOf} RequestOf */
+
+const CHANNEL_FD = 3;
+const SHUTDOWN_MS = 3000;
+const EXIT_OK = 0;
+const EXIT_PROTOCOL = 3;
+
+/** The SDK's exports that we use; `REQUIRED_EXPORTS` of `host/protocol.py`. */
+const EXPORTS = [
+  "VERSION",
+  "ModelRuntime",
+  "SettingsManager",
+  "SessionManager",
+  "DefaultResourceLoader",
+  "createAgentSession",
+  "createAgentSessionServices",
+  "createAgentSessionFromServices",
+  "createAgentSessionRuntime",
+  "createReadToolDefinition",
+  "createBashToolDefinition",
+  "createEditToolDefinition",
+  "createWriteToolDefinition",
+  "createGrepToolDefinition",
+  "createFindToolDefinition",
+  "createLsToolDefinition",
+  "getAgentDir",
+];
+
+const exit = process.exit.bind(process);
+
+class Host {
+  #channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  #lines = new LineReader();
+  /** @type {Map<number, Session>} */
+  #sessions = new Map();
+  /** @type {Set<number>} */
+  #usedIds = new Set();
+  /** @type {import("./sdk.d.ts").Sdk | undefined} */
+  #sdk;
+  #greeted = false;
+  #ending = false;
+
+  listen() {
+    this.#channel.on("data", (chunk) => this.#receive(chunk));
+    for (const event of ["end", "error", "close"]) this.#channel.on(event, () => this.end());
+  }
+
+  /** @param {Buffer} chunk */
+  #receive(chunk) {
+    try {
+      for (const line of this.#lines.push(chunk)) void this.#answer(decodeRequest(line));
+    } catch (error) {
+      if (error instanceof BadFrame) exit(EXIT_PROTOCOL);
+      throw error;
+    }
+  }
+
+  /** @param {Request} request */
+  async #answer(request) {
+    let answer;
+    try {
+      answer = { re: request.id, ok: true, result: await this.#perform(request) };
+    } catch (error) {
+      answer = { re: request.id, ok: false, code: codeOf(error) };
+    }
+    this.#send(answer);
+  }
+
+  /** @param {object} frame */
+  #send(frame) {
+    if (!this.#ending) this.#channel.write(encodeFrame(frame));
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {object | Promise<object>}
+   */
+  #perform(request) {
+    switch (request.op) {
+      case "ping":
+        return {};
+      case "hello":
+        return this.#hello(request);
+      case "load":
+        return this.#load(request);
+      case "dispose":
+        return this.#dispose(request.session);
+      case "check":
+        return this.#session(request.session).check(request);
+      case "open":
+        return this.#session(request.session).open(request);
+      case "bind":
+        return this.#session(request.session).bind();
+      case "prompt":
+        return this.#session(request.session).prompt(request);
+      case "abort":
+        return this.#session(request.session).abort();
+    }
+  }
+
+  /** @param {RequestOf["hello"]} request */
+  async #hello({ sdk: entry, compileCache }) {
+    if (this.#greeted) throw new Failure("order");
+    if (!isAbsolute(entry)) throw new Failure("invalid");
+    this.#greeted = true;
+    // Through Node's interface and not its variable, which every child of ours would inherit.
+    if (compileCache) module.enableCompileCache(compileCache);
+    const sdk = await import(pathToFileURL(entry).href).catch(() => {
+      throw new Failure("sdk_import");
+    });
+    this.#sdk = sdk;
+    if (compileCache) setImmediate(() => module.flushCompileCache());
+    const version = typeof sdk.VERSION === "string" ? sdk.VERSION : "";
+    const exports = Object.fromEntries(EXPORTS.map((name) => [name, sdk[name] !== undefined]));
+    return { protocol: PROTOCOL_VERSION, node: process.version, sdk: version, exports };
+  }
+
+  /** @param {RequestOf["load"]} request */
+  #load(request) {
+    if (!this.#sdk) throw new Failure("order");
+    if (this.#usedIds.has(request.session)) throw new Failure("exists");
+    this.#usedIds.add(request.session);
+    const session = new Session(this.#sdk, request, (event) => this.#send(event));
+    this.#sessions.set(request.session, session);
+    return session.load();
+  }
+
+  /** @param {number} id */
+  #session(id) {
+    const session = this.#sessions.get(id);
+    if (!session) throw new Failure("unknown_session");
+    return session;
+  }
+
+  /** @param {number} id */
+  async #dispose(id) {
+    const session = this.#sessions.get(id);
+    try {
+      await session?.dispose();
+    } finally {
+      this.#sessions.delete(id);
+    }
+    return {};
+  }
+
+  /** Disposes of every session, within a bound, and exits. */
+  async end() {
+    if (this.#ending) return;
+    this.#ending = true;
+    setTimeout(() => exit(EXIT_OK), SHUTDOWN_MS);
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.dispose()));
+    exit(EXIT_OK);
+  }
+}
+
+const host = new Host();
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void host.end());
+// An extension's stray exception is no reason to lose the sessions of others.
+process.on("uncaughtException", () => {});
+process.on("unhandledRejection", () => {});
+process.exit = () => {
+  throw new Error("process.exit is not available here");
+};
+host.listen();

@@ -1,0 +1,134 @@
+// What we use of `@earendil-works/pi-coding-agent` (1.5.2 to 1.6.x), and the requests of `frames.mjs`, for `tsc`.
+
+export interface AssistantMessage {
+  role: string;
+  stopReason?: unknown;
+  content?: { type?: unknown; text?: string }[];
+}
+
+export type AgentEvent =
+  | { type: "message_end"; message: AssistantMessage }
+  | { type: "agent_start" | "agent_settled" | "tool_execution_end" };
+
+export interface Model {
+  provider: string;
+  id: string;
+}
+
+export interface ModelRuntime {
+  getError(): string | undefined;
+  getProvider(id: string): object | undefined;
+  getModel(provider: string, model: string): Model | undefined;
+  checkAuth(provider: string, options: { signal: AbortSignal }): Promise<object | undefined>;
+  getAuth(model: Model, options: { signal: AbortSignal }): Promise<object | undefined>;
+  getAvailable(provider: string, options: { signal: AbortSignal }): Promise<Model[]>;
+  settleCredentialWrites(): Promise<void>;
+}
+
+export interface ResourceLoader {
+  reload(): Promise<void>;
+  getExtensions(): {
+    extensions: { tools: Map<unknown, unknown> }[];
+    errors: unknown[];
+    runtime: { mcpServers: { list(): unknown[] } };
+  };
+}
+
+export interface Services {
+  cwd: string;
+  agentDir: string;
+  modelRuntime: ModelRuntime;
+  settingsManager: object;
+  resourceLoader: ResourceLoader;
+  diagnostics: { type: string }[];
+}
+
+export interface AgentSession {
+  model: Model | undefined;
+  thinkingLevel: string;
+  getActiveToolNames(): string[];
+  subscribe(listener: (event: AgentEvent) => void): () => void;
+  prompt(
+    text: string,
+    options: { expandPromptTemplates: false; source: "rpc"; preflightResult: (word: string) => void },
+  ): Promise<void>;
+  abort(): Promise<void>;
+  dispose(): void;
+  bindExtensions(bindings: { mode: "print"; onError: (error: unknown) => void }): Promise<void>;
+}
+
+export interface SessionRuntime {
+  session: AgentSession;
+  dispose(): Promise<void>;
+}
+
+export type RuntimeFactory = (options: { sessionManager: object; sessionStartEvent?: object }) => Promise<object>;
+
+export interface ToolDefinition {
+  name: string;
+  execute(
+    callId: string,
+    parameters: unknown,
+    signal: AbortSignal | undefined,
+    onUpdate: unknown,
+    context: unknown,
+  ): Promise<unknown>;
+}
+
+type CreateTool = (cwd: string, options?: { operations: object }) => ToolDefinition;
+
+export interface Sdk {
+  VERSION: unknown;
+  getAgentDir(): string;
+  ModelRuntime: { create(options: { refreshOnCreate: false; signal: AbortSignal }): Promise<ModelRuntime> };
+  SettingsManager: { inMemory(settings: object, options: { projectTrusted: false }): object };
+  SessionManager: { inMemory(cwd: string): object };
+  DefaultResourceLoader: new (options: object) => ResourceLoader;
+  createAgentSession(options: object): Promise<{ session: AgentSession }>;
+  createAgentSessionServices(options: object): Promise<Services>;
+  createAgentSessionFromServices(options: object): Promise<{ session: AgentSession }>;
+  createAgentSessionRuntime(factory: RuntimeFactory, options: object): Promise<SessionRuntime>;
+  createReadToolDefinition: CreateTool;
+  createBashToolDefinition: CreateTool;
+  createEditToolDefinition: CreateTool;
+  createWriteToolDefinition: CreateTool;
+  createGrepToolDefinition: CreateTool;
+  createFindToolDefinition: CreateTool;
+  createLsToolDefinition: CreateTool;
+}
+
+export interface RequestOf {
+  hello: { op: "hello"; id: number; protocol: number; sdk: string; compileCache?: string | null };
+  load: {
+    op: "load";
+    id: number;
+    session: number;
+    cwd: string;
+    fileAccess: "workspace" | "user";
+    entries?: string[] | null;
+  };
+  check: {
+    op: "check";
+    id: number;
+    session: number;
+    step: "provider" | "model" | "check_auth" | "get_auth" | "availability";
+    provider: string;
+    model: string;
+  };
+  open: {
+    op: "open";
+    id: number;
+    session: number;
+    provider: string;
+    model: string;
+    thinkingLevel: string;
+    tools: string[];
+  };
+  bind: { op: "bind"; id: number; session: number };
+  prompt: { op: "prompt"; id: number; session: number; turn: number; text: string };
+  abort: { op: "abort"; id: number; session: number };
+  dispose: { op: "dispose"; id: number; session: number };
+  ping: { op: "ping"; id: number };
+}
+
+export type Request = RequestOf[keyof RequestOf];

@@ -1,0 +1,384 @@
+// One Pi session, from `load` to `dispose`. Python decides what happens; this does it, one step at a time.
+
+import { stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import { setImmediate as nextTick } from "node:timers/promises";
+import { contextFiles } from "./context.mjs";
+import { Failure } from "./errors.mjs";
+import { boundedText } from "./frames.mjs";
+import { realLocation } from "./guard.mjs";
+import { areReadable } from "./pi_files.mjs";
+import { builtinTools } from "./tools.mjs";
+
+/** @typedef {import("./sdk.d.ts").Sdk} Sdk */
+/** @typedef {import("./sdk.d.ts").AgentSession} AgentSession */
+/** @typedef {import("./sdk.d.ts").AgentEvent} AgentEvent */
+/** @typedef {import("./sdk.d.ts").RequestOf} RequestOf */
+/** @typedef {{ turn: number, started: boolean, aborted: boolean, last: Outcome, done: Promise<void> }} Turn */
+/** @typedef {"new" | "loaded" | "opened" | "ready"} Stage */
+/** @typedef {{ stopReason: string | null, text: string }} Outcome */
+
+/** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
+const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
+const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+const WORDS = ["started", "queued", "handled"];
+
+/** @type {Outcome} */
+const NO_OUTCOME = { stopReason: null, text: "" };
+
+export class Session {
+  #sdk;
+  #request;
+  #send;
+  /** @type {Stage} */
+  #stage = "new";
+  #busy = false;
+  #gone = new AbortController();
+  /** What fails each request that is not answered yet. @type {Set<() => void>} */
+  #unanswered = new Set();
+  /** @type {string | undefined} */
+  #root;
+  /** @type {import("./sdk.d.ts").Services | undefined} */
+  #services;
+  /** @type {Promise<void> | undefined} */
+  #opening;
+  /** @type {AgentSession | undefined} */
+  #session;
+  /** @type {import("./sdk.d.ts").SessionRuntime | undefined} */
+  #runtime;
+  /** @type {Promise<void> | undefined} */
+  #released;
+  /** @type {Turn | undefined} */
+  #turn;
+  #foreignRun = false;
+
+  /**
+   * @param {Sdk} sdk
+   * @param {RequestOf["load"]} request
+   * @param {(event: object) => void} send
+   */
+  constructor(sdk, request, send) {
+    this.#sdk = sdk;
+    this.#request = request;
+    this.#send = send;
+  }
+
+  /** @returns {Promise<object>} */
+  load() {
+    return this.#step("new", "loaded", async () => {
+      const { cwd, fileAccess, entries } = this.#request;
+      if (![cwd, ...(entries ?? [])].every(isAbsolute)) throw new Failure("invalid");
+      if (!(await stat(cwd)).isDirectory()) throw new Failure("failed");
+      if (fileAccess === "workspace") this.#root = await realLocation(cwd);
+      this.#services = await this.#makeServices(await this.#makeModelRuntime(), await contextFiles(cwd));
+      return this.#loadResult();
+    });
+  }
+
+  /** A runtime of its own for each session: fresh credentials and models, and no other's registrations. */
+  async #makeModelRuntime() {
+    if (!(await areReadable(this.#sdk.getAgentDir()))) throw new Failure("pi_configuration");
+    const runtime = await this.#sdk.ModelRuntime.create({ refreshOnCreate: false, signal: this.#gone.signal });
+    if (runtime.getError() !== undefined) throw new Failure("pi_configuration");
+    return runtime;
+  }
+
+  /**
+   * @param {import("./sdk.d.ts").ModelRuntime} modelRuntime
+   * @param {import("./context.mjs").ContextFile[]} agentsFiles
+   * @returns {Promise<import("./sdk.d.ts").Services>}
+   */
+  async #makeServices(modelRuntime, agentsFiles) {
+    const { cwd, entries } = this.#request;
+    const agentDir = PRIVATE_AGENT_DIRECTORY;
+    // Cache warming sends requests that are billed.
+    const settingsManager = this.#sdk.SettingsManager.inMemory({ cacheWarming: "off" }, { projectTrusted: false });
+    const isolated = isolatedResources(agentsFiles);
+    if (entries?.length) {
+      const resourceLoaderOptions = { ...isolated, additionalExtensionPaths: entries };
+      const options = { cwd, agentDir, modelRuntime, settingsManager, resourceLoaderOptions };
+      return this.#sdk.createAgentSessionServices(options);
+    }
+    const resourceLoader = new this.#sdk.DefaultResourceLoader({ cwd, agentDir, settingsManager, ...isolated });
+    await resourceLoader.reload();
+    return { cwd, agentDir, modelRuntime, settingsManager, resourceLoader, diagnostics: [] };
+  }
+
+  #loadResult() {
+    const { resourceLoader, diagnostics } = this.#made();
+    const { extensions, errors } = resourceLoader.getExtensions();
+    const faults = diagnostics.filter(({ type }) => type === "error");
+    const tools = extensions.flatMap((extension) => [...extension.tools.keys()].map(toolName));
+    return { extensions: extensions.length, errors: errors.length + faults.length, tools };
+  }
+
+  /** @param {RequestOf["check"]} request @returns {Promise<object>} */
+  check({ step, provider, model }) {
+    return this.#step("loaded", "loaded", async () => {
+      const { modelRuntime } = this.#made();
+      const options = { signal: this.#gone.signal };
+      const known = modelRuntime.getModel(provider, model);
+      switch (step) {
+        case "provider":
+          return { found: modelRuntime.getProvider(provider) !== undefined };
+        case "model":
+          return { found: known !== undefined };
+        case "check_auth":
+          return { found: (await modelRuntime.checkAuth(provider, options)) !== undefined };
+        case "get_auth":
+          // What it resolves to holds the key, and goes no further than this line.
+          return { found: known !== undefined && (await modelRuntime.getAuth(known, options)) !== undefined };
+        case "availability": {
+          const available = await modelRuntime.getAvailable(provider, options);
+          return { found: available.some((one) => one.provider === provider && one.id === model) };
+        }
+      }
+    });
+  }
+
+  /** @param {RequestOf["open"]} request @returns {Promise<object>} */
+  open({ provider, model: modelId, thinkingLevel, tools }) {
+    const next = this.#request.entries?.length ? "opened" : "ready";
+    return this.#step("loaded", next, async () => {
+      if (!tools.every((name) => TOOL_NAME.test(name))) throw new Failure("invalid");
+      const model = this.#made().modelRuntime.getModel(provider, modelId);
+      if (!model) throw new Failure("failed");
+      this.#opening = this.#create({ model, thinkingLevel, tools });
+      await this.#opening;
+      return this.#selection();
+    });
+  }
+
+  /** @param {{ model: object, thinkingLevel: string, tools: string[] }} selection */
+  async #create(selection) {
+    const { cwd, agentDir } = this.#made();
+    const customTools = builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root });
+    const sessionManager = this.#sdk.SessionManager.inMemory(cwd);
+    if (this.#request.entries?.length) {
+      const make = this.#runtimeFactory({ ...selection, customTools });
+      this.#runtime = await this.#sdk.createAgentSessionRuntime(make, { cwd, agentDir, sessionManager });
+      this.#session = this.#runtime.session;
+    } else {
+      const options = { ...this.#made(), ...selection, customTools, sessionManager };
+      this.#session = (await this.#sdk.createAgentSession(options)).session;
+    }
+    this.#session.subscribe((event) => this.#observe(event));
+  }
+
+  /**
+   * Makes the one session that was asked for; an extension that would replace it gets an error.
+   * @param {object} selection
+   * @returns {import("./sdk.d.ts").RuntimeFactory}
+   */
+  #runtimeFactory(selection) {
+    let used = false;
+    return async ({ sessionManager, sessionStartEvent }) => {
+      if (used) throw new Error("This session cannot be replaced.");
+      used = true;
+      const services = this.#made();
+      const options = { services, sessionManager, sessionStartEvent, ...selection };
+      return { ...(await this.#sdk.createAgentSessionFromServices(options)), services, diagnostics: [] };
+    };
+  }
+
+  /** @returns {Promise<object>} */
+  bind() {
+    return this.#step("opened", "ready", async () => {
+      const session = this.#opened();
+      let hookErrors = 0;
+      await session.bindExtensions({ mode: "print", onError: () => hookErrors++ });
+      const { extensions, runtime } = this.#made().resourceLoader.getExtensions();
+      const extensionTools = extensions.flatMap((extension) => [...extension.tools.keys()].map(toolName));
+      return { ...this.#selection(), extensionTools, hookErrors, mcpServers: runtime.mcpServers.list().length };
+    });
+  }
+
+  /** What the session really has, whatever was asked for. */
+  #selection() {
+    const session = this.#opened();
+    return {
+      provider: session.model?.provider ?? "",
+      model: session.model?.id ?? "",
+      thinkingLevel: session.thinkingLevel,
+      activeTools: session.getActiveToolNames(),
+    };
+  }
+
+  /** @param {RequestOf["prompt"]} request @returns {Promise<object>} */
+  prompt({ turn: number, text }) {
+    if (this.#stage !== "ready" || this.#turn) throw new Failure("order");
+    const session = this.#opened();
+    /** @type {Turn} */
+    const turn = { turn: number, started: false, aborted: false, last: NO_OUTCOME, done: Promise.resolve() };
+    this.#turn = turn;
+    const preflight = new Promise((resolve) => {
+      let answered = false;
+      const answer = (/** @type {string} */ word) => {
+        answered = true;
+        turn.started = word === "started";
+        resolve({ preflight: word });
+      };
+      const preflightResult = (/** @type {string} */ word) => {
+        // Nothing else keeps a disposed session from sending its request.
+        if (this.#gone.signal.aborted) throw new Error("disposed");
+        const late = answered;
+        if (!late) answer(WORDS.includes(word) ? word : "rejected");
+        // The SDK forgets an abort that came before the run; a run that nobody knows of must not go on either.
+        if (late || turn.aborted || !WORDS.includes(word)) void this.#abortRun(session);
+      };
+      turn.done = session.prompt(text, { expandPromptTemplates: false, source: "rpc", preflightResult }).then(
+        () => this.#end(turn),
+        () => this.#end(turn),
+      );
+      void turn.done.then(() => answered || answer("rejected"));
+    });
+    return this.#answered(preflight);
+  }
+
+  /** @param {Turn} turn */
+  #end(turn) {
+    this.#turn = undefined;
+    if (turn.started) this.#emit({ event: "settled", turn: turn.turn, aborted: turn.aborted, ...turn.last });
+  }
+
+  /** @returns {Promise<object>} */
+  abort() {
+    if (this.#stage !== "ready") throw new Failure("order");
+    const session = this.#opened();
+    const turn = this.#turn;
+    if (turn) turn.aborted = true;
+    return this.#answered(Promise.all([session.abort(), turn?.done]).then(() => ({})));
+  }
+
+  /** @param {AgentSession} session */
+  async #abortRun(session) {
+    await session.abort().catch(() => {});
+  }
+
+  /**
+   * Ends the session at whatever stage it is, once; what is still unanswered is answered first.
+   * @returns {Promise<void>}
+   */
+  dispose() {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  async #release() {
+    this.#gone.abort();
+    if (this.#turn) this.#turn.aborted = true;
+    for (const fail of this.#unanswered) fail();
+    await nextTick();
+    await this.#opening?.catch(() => {});
+    const turn = this.#turn;
+    if (this.#runtime) await this.#runtime.dispose();
+    else if (this.#session) {
+      // Not awaited: it is there to keep a retry from going on, and dispose is what ends the run.
+      void this.#abortRun(this.#session);
+      this.#session.dispose();
+    }
+    await turn?.done;
+    // A refresh may have spent a refresh token whose successor is not written yet.
+    await this.#services?.modelRuntime.settleCredentialWrites();
+  }
+
+  /** @param {AgentEvent} event */
+  #observe(event) {
+    const turn = this.#turn?.started ? this.#turn : undefined;
+    if (!turn) this.#observeForeignRun(event);
+    else if (event.type === "message_end" && event.message.role === "assistant") {
+      turn.last = outcomeOf(event.message);
+      this.#emit({ event: "activity", turn: turn.turn });
+    } else if (event.type === "tool_execution_end") this.#emit({ event: "activity", turn: turn.turn });
+  }
+
+  /** @param {AgentEvent} event */
+  #observeForeignRun(event) {
+    const active = event.type === "agent_start" || (this.#foreignRun && event.type !== "agent_settled");
+    if (active === this.#foreignRun) return;
+    this.#foreignRun = active;
+    this.#emit({ event: "run", active });
+  }
+
+  /** @param {object} event */
+  #emit(event) {
+    if (!this.#gone.signal.aborted) this.#send({ ...event, session: this.#request.session });
+  }
+
+  /**
+   * Runs one step of the creation, which goes from one stage to the next.
+   * @param {Stage} from
+   * @param {Stage} to
+   * @param {() => Promise<object>} run
+   * @returns {Promise<object>}
+   */
+  #step(from, to, run) {
+    if (this.#stage !== from || this.#busy) throw new Failure("order");
+    this.#busy = true;
+    const done = run().then((result) => {
+      this.#busy = false;
+      this.#stage = to;
+      return result;
+    });
+    return this.#answered(done);
+  }
+
+  /**
+   * The result, or a failure as soon as the session is disposed of: every request is answered, and none afterwards.
+   * @template T
+   * @param {Promise<T>} result
+   * @returns {Promise<T>}
+   */
+  #answered(result) {
+    return new Promise((resolve, reject) => {
+      const fail = () => reject(new Failure("failed"));
+      this.#unanswered.add(fail);
+      void result.then(resolve, reject).finally(() => this.#unanswered.delete(fail));
+    });
+  }
+
+  #made() {
+    if (!this.#services) throw new Failure("order");
+    return this.#services;
+  }
+
+  #opened() {
+    if (!this.#session) throw new Failure("order");
+    return this.#session;
+  }
+}
+
+/**
+ * Nothing discovered, also not in the package of an extension, and no system prompt but Pi's own.
+ * @param {import("./context.mjs").ContextFile[]} agentsFiles
+ */
+function isolatedResources(agentsFiles) {
+  return {
+    noExtensions: true,
+    noSkills: true,
+    noPromptTemplates: true,
+    noThemes: true,
+    noContextFiles: true,
+    skillsOverride: () => ({ skills: [], diagnostics: [] }),
+    promptsOverride: () => ({ prompts: [], diagnostics: [] }),
+    themesOverride: () => ({ themes: [], diagnostics: [] }),
+    agentsFilesOverride: () => ({ agentsFiles }),
+    systemPromptOverride: () => undefined,
+    appendSystemPromptOverride: () => [],
+  };
+}
+
+/** @param {unknown} name extensions may register anything; what is no usable name becomes one that is refused */
+function toolName(name) {
+  return typeof name === "string" ? name.toWellFormed() : "";
+}
+
+/** @param {import("./sdk.d.ts").AssistantMessage} message @returns {Outcome} */
+function outcomeOf({ stopReason, content }) {
+  const blocks = Array.isArray(content) ? content : [];
+  const texts = blocks.filter(({ type, text }) => type === "text" && typeof text === "string");
+  return {
+    stopReason: typeof stopReason === "string" ? stopReason.toWellFormed() : null,
+    text: boundedText(texts.map(({ text }) => text).join("")),
+  };
+}
