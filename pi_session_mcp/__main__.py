@@ -1,1 +1,68 @@
-"""Start of the program: `pi-session-mcp` and `python -m pi_session_mcp`."""
+"""Start of the program: `pi-session-mcp` and `python -m pi_session_mcp`.
+
+What a client starts, `serve`, takes the short way: it imports nothing of the command line, and nothing that somebody's
+variables put in the way of the standard library or of our dependencies.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Run the command in `sys.argv` and return its exit status. `serve` does not return."""
+    arguments = sys.argv[1:]
+    if arguments == ["serve"]:
+        _shake_off_the_environment()
+        from pi_session_mcp.server.main import run
+
+        run()
+    if arguments == ["--version"]:
+        from pi_session_mcp import __version__
+
+        sys.stdout.write(f"pi-session-mcp {__version__}\n")
+        return 0
+    from pi_session_mcp.cli.app import main as command_line
+
+    return command_line()
+
+
+def _shake_off_the_environment() -> None:
+    """Undo what `PYTHON*` and `OTEL_*` variables did to the interpreter and would do to libraries.
+
+    A warning made an error, or a tracer that is not installed, would end an import; a module of the same name in
+    `PYTHONPATH` or in the working directory would be taken for ours.
+    """
+    sys.path[:] = _own_path()
+    if "warnings" in sys.modules or sys.warnoptions:
+        import warnings
+
+        sys.warnoptions.clear()
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore")
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        del os.environ[name]
+
+
+def _own_path() -> list[str]:
+    """`sys.path` without what the environment added to it."""
+    path = sys.path
+    if "-m" in sys.orig_argv[1:] and not sys.flags.safe_path:
+        path = path[1:]  # the working directory
+    added = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    if added:
+        added -= _installed()
+    return [entry for entry in path if entry not in added]
+
+
+def _installed() -> set[str]:
+    """Directories that are ours or Python's, whoever else names them."""
+    import site
+
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return {own, os.path.dirname(os.__file__), *site.getsitepackages(), site.getusersitepackages()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""What `serve` serves: the eight tools over a registry of sessions."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pi_session_mcp.server.app import build_server
+from pi_session_mcp.server.compose import compose
+from pi_session_mcp.sessions.deadlines import Deadlines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from mcp.server.lowlevel import Server
+
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.server.serving import Open
+    from pi_session_mcp.sessions.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    server: Server[Any]
+    registry: Registry
+
+    async def shutdown(self) -> None:
+        await self.registry.shutdown()
+
+
+def application(configuration: Configuration, report: Report, count: Callable[[int, int], None]) -> Open:
+    """The application, not yet begun. `count` takes what hosts print, as (bytes, writes)."""
+
+    @asynccontextmanager
+    async def begin() -> AsyncIterator[_Tools]:
+        bounds = Deadlines()
+        async with compose(configuration, report, count, bounds) as parts:
+            server = build_server(
+                parts.registry, configuration, report, deadlines=bounds, on_capabilities=parts.warm_soon
+            )
+            yield _Tools(server, parts.registry)
+
+    return begin

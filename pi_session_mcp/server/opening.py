@@ -1,0 +1,156 @@
+"""The first moments of `serve`: a plain loop that lets the front answer while the rest is being loaded.
+
+Standard library only. It ends when the rest is there, or when there is nothing to wait for.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from pi_session_mcp.server import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pi_session_mcp.server.descriptors import Inlet, Outlet
+    from pi_session_mcp.server.front import Front
+    from pi_session_mcp.server.lifecycle import Stop
+    from pi_session_mcp.server.stderr import TransportErrors
+
+_HEAD_START_S: Final = 0.05
+"""Loading begins after the tools were listed, or after this: it would take the processor from the answers."""
+_SWITCH_S: Final = 0.0005
+"""While loading, the interpreter changes threads this often, so that an answer does not wait its usual 5 ms."""
+_MAX_WAITING_BYTES: Final = 2 * frames.MAX_LINE_BYTES
+_MAX_PENDING_BYTES: Final = 1024 * 1024
+
+_Judged = TypeVar("_Judged")
+_Loaded = TypeVar("_Loaded")
+
+
+class Loading(Generic[_Judged, _Loaded]):
+    """Loads in a thread: first what decides whether the server may run at all, then all the rest.
+
+    Each step calls `wake` when it is done. `failure` is whatever was raised.
+    """
+
+    def __init__(self, judge: Callable[[], _Judged], load: Callable[[_Judged], _Loaded]) -> None:
+        self.started = False
+        self.judged = False
+        self.loaded: _Loaded | None = None
+        self.failure: BaseException | None = None
+        self._judge = judge
+        self._load = load
+        self._wake: Callable[[], object] = lambda: None
+
+    def start(self, wake: Callable[[], object]) -> None:
+        """Begin, unless it has begun."""
+        if not self.started:
+            self.started = True
+            self._wake = wake
+            threading.Thread(target=self._run, name="loading", daemon=True).start()
+
+    def _run(self) -> None:
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_S)
+        try:
+            judged = self._judge()
+            self.judged = True
+            self._wake()
+            self.loaded = self._load(judged)
+        except BaseException as error:  # noqa: BLE001 - handed to the main thread, which decides
+            self.failure = error
+        finally:
+            sys.setswitchinterval(usual)
+            self._wake()
+
+
+class Opening:
+    """What has been read and not been handed on."""
+
+    def __init__(
+        self,
+        inlet: Inlet,
+        outlet: Outlet,
+        splitter: frames.LineSplitter,
+        front: Front,
+        complain: TransportErrors,
+    ) -> None:
+        self.waiting: list[frames.Line] = []
+        self._inlet = inlet
+        self._outlet = outlet
+        self._splitter = splitter
+        self._front = front
+        self._complain = complain
+        self._waiting_bytes = 0
+        self._awake, self._alarm = os.pipe()
+
+    def attend(self, loading: Loading[Any, Any], stop: Stop) -> None:
+        """Answer until loading is over, the end was requested, or nobody is there any more."""
+        stop.on_request(self._wake)
+        begun = monotonic()
+        while stop.status is None and not self._is_over(loading):
+            head_start_s = max(0.0, begun + _HEAD_START_S - monotonic())
+            if not head_start_s or self._front.tools_listed or self.waiting or self._inlet.ended:
+                loading.start(self._wake)
+            self._once(None if loading.started else head_start_s)
+
+    def _is_over(self, loading: Loading[Any, Any]) -> bool:
+        if loading.loaded is not None or loading.failure is not None or self._outlet.broken:
+            return True
+        return self._inlet.ended and not self.waiting and loading.judged
+
+    def _once(self, timeout_s: float | None) -> None:
+        poller = select.poll()
+        poller.register(self._awake, select.POLLIN)
+        if self._may_read():
+            assert self._inlet.fd is not None
+            poller.register(self._inlet.fd, select.POLLIN)
+        if self._outlet.pending:
+            assert self._outlet.fd is not None
+            poller.register(self._outlet.fd, select.POLLOUT)
+        for fd, _ in poller.poll(None if timeout_s is None else timeout_s * 1000):
+            if fd == self._awake:
+                os.read(self._awake, 64)
+            elif fd == self._inlet.fd:
+                self._read()
+            else:
+                self._outlet.pump()
+
+    def _may_read(self) -> bool:
+        full = self._waiting_bytes >= _MAX_WAITING_BYTES or self._outlet.pending >= _MAX_PENDING_BYTES
+        return not self._inlet.ended and not full
+
+    def _read(self) -> None:
+        for line in self._splitter.feed(self._inlet.read()):
+            self._take(line)
+        if self._inlet.ended:
+            for line in self._splitter.end():
+                self._take(line)
+
+    def _take(self, line: frames.Line) -> None:
+        if self.waiting:
+            self._keep(line)
+            return
+        message = frames.read(line)
+        if isinstance(message, frames.Refused):
+            self._outlet.put(message.answer())
+            self._complain(message.reason)
+        elif not isinstance(message, frames.Reply):
+            given = self._front.deal_with(message)
+            if given is None:
+                self._keep(line)
+            elif given.answer is not None:
+                self._outlet.put(frames.encode(given.answer))
+
+    def _keep(self, line: frames.Line) -> None:
+        self.waiting.append(line)
+        self._waiting_bytes += len(line or b"")
+
+    def _wake(self) -> None:
+        os.write(self._alarm, b"\0")
