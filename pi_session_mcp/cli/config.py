@@ -15,6 +15,8 @@ from pi_session_mcp.errors import ExitStatus
 if TYPE_CHECKING:
     from pi_session_mcp.config.errors import ConfigError
 
+VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
+
 HELP: Final = """Check the configuration, or print its JSON Schema.
 
 \b
@@ -75,9 +77,9 @@ def _check(_show: Show) -> Answer:
 def refusal(refused: ConfigError) -> Outcome:
     """The outcome of any command that could not load the configuration: code, place and rule, never a value."""
     report = refused.to_report()
-    place = "the whole file" if report.get("pointer") == "" else refused.place
-    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((("place", place), ("rule", refused.rule))))
-    return Outcome(ExitStatus.CHECK_FAILED, dict(report), blocks)
+    place = () if report.get("pointer") == "" else (("place", refused.place),)
+    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((*place, ("rule", refused.rule))))
+    return Outcome(ExitStatus.CHECK_FAILED, report, blocks)
 
 
 def _schema(_show: Show) -> Answer:

@@ -6,7 +6,7 @@ from the same object, so a person is never told what the report would not say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.errors import ExitStatus
 
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 SCHEMA_VERSION: Final = 1
 """Version of the JSON reports' shape; raised when a member is removed or changes its meaning."""
@@ -101,14 +101,18 @@ class Misuse:
 Answer: TypeAlias = Outcome | Document | Misuse
 
 
+Say: TypeAlias = Callable[[str], None]
+"""Replaces what a command says that it is busy with. Never blocks for long and never raises."""
+
+
 class Show(Protocol):
     """What a command may do while it runs: show a block to a person, and say what it is busy with."""
 
     def block(self, block: Block) -> None:
         """Show `block` now, in the human form; nothing happens in the JSON form."""
 
-    def working(self, what: str) -> AbstractContextManager[None]:
-        """Show that `what` goes on (on stderr, only on a terminal) until the context ends."""
+    def working(self, what: str) -> AbstractContextManager[Say]:
+        """Show that `what` goes on (on stderr, only on a terminal) until the context ends; yields how to say more."""
 
 
 Command: TypeAlias = Callable[[Show], Answer]

@@ -40,7 +40,7 @@ _PLAIN_SYMBOLS: Final = {Mark.OK: "+", Mark.WARNING: "!", Mark.FAILED: "x", Mark
 _STYLES: Final = {Mark.OK: "green", Mark.WARNING: "yellow", Mark.FAILED: "red", Mark.NOTE: "dim"}
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_WORD_COLUMNS: Final = 9
+_WORD_COLUMNS: Final = 11
 
 
 def exit_status_of(answer: Answer) -> ExitStatus:

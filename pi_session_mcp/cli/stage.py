@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from pi_session_mcp.cli.outcome import Block
+    from pi_session_mcp.cli.outcome import Block, Say
 
 
 class PersonStage:
@@ -24,7 +24,7 @@ class PersonStage:
         """Write `block` at once, so that long work is followed step by step."""
         write_out(human_text((block,), form_of(sys.stdout, os.environ)))
 
-    def working(self, what: str) -> AbstractContextManager[None]:
+    def working(self, what: str) -> AbstractContextManager[Say]:
         """A spinner with `what` on standard error, if that is a terminal."""
         return working(what)
 
@@ -35,24 +35,28 @@ class ReportStage:
     def block(self, block: Block) -> None:
         """Nothing: the block's content is in the report."""
 
-    def working(self, what: str) -> AbstractContextManager[None]:
+    def working(self, what: str) -> AbstractContextManager[Say]:
         """A spinner with `what` on standard error, if that is a terminal."""
         return working(what)
 
 
-def working(what: str) -> AbstractContextManager[None]:
+def working(what: str) -> AbstractContextManager[Say]:
     """Say on standard error, only on a terminal, that `what` goes on until the context ends."""
     if not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
-        return nullcontext()
+        return nullcontext(_say_nothing)
     return _spinner(what)
 
 
 @contextmanager
-def _spinner(what: str) -> Iterator[None]:
+def _spinner(what: str) -> Iterator[Say]:
     from rich.console import Console
     from rich.text import Text
 
     form = form_of(sys.stderr, os.environ)
     console = Console(stderr=True, width=form.columns, no_color=not form.colour)
-    with console.status(Text(what), spinner="dots" if form.unicode else "line"):
-        yield
+    with console.status(Text(what), spinner="dots" if form.unicode else "line") as status:
+        yield lambda more: status.update(Text(more))
+
+
+def _say_nothing(what: str) -> None:
+    """Nobody is watching."""

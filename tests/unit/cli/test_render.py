@@ -45,7 +45,7 @@ def test_no_escape_is_written_without_colour_and_some_are_with_it() -> None:
 
 
 def test_states_are_words_and_symbols_so_that_colour_is_not_needed() -> None:
-    assert human_text((Line(Mark.OK, "valid", "It is."),), WIDE) == "✓ valid     It is.\n"
+    assert human_text((Line(Mark.OK, "valid", "It is."),), WIDE) == "✓ valid       It is.\n"
 
 
 def test_symbols_are_ascii_where_the_stream_cannot_say_more() -> None:
