@@ -3,7 +3,8 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test format bench clean
+.PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -28,14 +29,24 @@ demo: setup
 test: setup
 	$(BIN)/pytest tests
 
-check: $(STAMP)
+check: check-style check-types check-imports check-javascript check-documents
+
+check-style: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
+
+check-types: $(STAMP)
 	$(BIN)/mypy --platform linux
 	$(BIN)/mypy --platform darwin
+
+check-imports: $(STAMP)
 	$(BIN)/lint-imports
+
+check-javascript: $(STAMP)
 	sh tools/check_javascript.sh
-	$(BIN)/codespell
+
+check-documents: $(STAMP)
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/command_reference.py --check
 	$(BIN)/python tools/check_configuration.py

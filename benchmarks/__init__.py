@@ -1,0 +1,1 @@
+"""Measures a server command from outside; run with `make bench`."""
