@@ -6,7 +6,6 @@ pydantic's own messages repeat values, so no leaf of the models is left to them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from pi_session_mcp.config.pointer import Breach
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import ValidatorFunctionWrapHandler
 
@@ -61,11 +60,13 @@ def matching(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.fullmatch(text) is not None
 
 
-def sized(rule: Rule, fits: Callable[[int], bool]) -> BeforeValidator:
+def sized(
+    container: type[tuple[Any, ...] | Mapping[Any, Any]], rule: Rule, fits: Callable[[int], bool]
+) -> BeforeValidator:
     """A container whose size does not fit breaks `rule`, before anything in it is looked at."""
 
     def judge(value: Any) -> Any:
-        if isinstance(value, (Mapping, tuple)) and not fits(len(value)):
+        if isinstance(value, container) and not fits(len(value)):
             raise breaks(rule)
         return value
 

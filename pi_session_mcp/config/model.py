@@ -7,7 +7,7 @@ rest of the program gets: the same, with paths resolved and the fingerprint of t
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping  # noqa: TC003 - pydantic evaluates the fields' annotations at run time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
@@ -109,12 +109,12 @@ class McpServer(Strict):
     command: Command
     args: Annotated[
         tuple[Argument, ...],
-        sized(Rule.TOO_MANY_ARGUMENTS, lambda size: size <= MAX_ARGUMENTS),
+        sized(tuple, Rule.TOO_MANY_ARGUMENTS, lambda size: size <= MAX_ARGUMENTS),
         Field(json_schema_extra={"maxItems": MAX_ARGUMENTS}),
     ] = ()
     env_from: Annotated[
         Mapping[ChildVariable, HostVariable],
-        sized(Rule.TOO_MANY_VARIABLES, lambda size: size <= MAX_VARIABLES),
+        sized(Mapping, Rule.TOO_MANY_VARIABLES, lambda size: size <= MAX_VARIABLES),
         SEALED,
         Field(
             default_factory=no_entries,
@@ -125,7 +125,7 @@ class McpServer(Strict):
     tools: Annotated[
         Mapping[ShortAlias, Grant],
         ENTRY_BY_ENTRY,
-        sized(Rule.NO_GRANT, lambda size: size > 0),
+        sized(Mapping, Rule.NO_GRANT, lambda size: size > 0),
         SEALED,
         Field(json_schema_extra={"minProperties": 1}),
     ]
@@ -181,13 +181,13 @@ class ExecutionProfile(Strict):
     ]
     mcp_servers: Annotated[
         Mapping[ShortAlias, McpServer],
-        sized(Rule.TOO_MANY_SERVERS, lambda size: size <= MAX_SERVERS),
+        sized(Mapping, Rule.TOO_MANY_SERVERS, lambda size: size <= MAX_SERVERS),
         SEALED,
         Field(default_factory=no_entries, json_schema_extra={"maxProperties": MAX_SERVERS}),
     ]
     extensions: Annotated[
         tuple[PinText, ...],
-        sized(Rule.TOO_MANY_PINS, lambda size: size <= MAX_PINS),
+        sized(tuple, Rule.TOO_MANY_PINS, lambda size: size <= MAX_PINS),
         Field(json_schema_extra={"maxItems": MAX_PINS}),
     ] = ()
 
@@ -264,7 +264,7 @@ class Document(Strict):
     execution_profiles: Annotated[
         Mapping[Alias, ExecutionProfile],
         ENTRY_BY_ENTRY,
-        sized(Rule.NO_PROFILE, lambda size: size > 0),
+        sized(Mapping, Rule.NO_PROFILE, lambda size: size > 0),
         SEALED,
         Field(
             json_schema_extra={"minProperties": 1},
