@@ -71,6 +71,11 @@ class Registry:
         """Whether shutdown has begun."""
         return self._stopping
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no session is open or under way and nothing runs in the background."""
+        return self._background.is_idle and not self._sessions and not self._starts
+
     # --- sessions ---------------------------------------------------------------------------------------------------
 
     async def start(self, workspace: str, profile: str | None = None) -> SessionView:
