@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from mcp.server.lowlevel import Server
@@ -40,10 +39,9 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from pi_session_mcp.config.model import Configuration
-    from pi_session_mcp.sessions.deadlines import Deadlines
 
 OnProgress: TypeAlias = Callable[[int], Awaitable[None]]
-"""Told the number of a turn's signs of life while somebody waits for it."""
+"""Told how many signs of life a turn has given: only when the number has risen, and at most once a second."""
 
 _Sent: TypeAlias = Mapping[str, Any] | None
 _Tool: TypeAlias = Callable[["ServerRequestContext[Any]", _Sent], Awaitable[CallToolResult]]
@@ -58,6 +56,10 @@ class View(Protocol):
 
 class Sessions(Protocol):
     """What the tools need of the registry. Every method raises `Refusal` and nothing else that is expected."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether every session is being closed because the server ends."""
 
     async def start(self, workspace: str, profile: str | None) -> View:
         """Start a verified session; `None` is the default profile."""
@@ -91,14 +93,13 @@ def build_server(
     configuration: Configuration,
     report: Report,
     *,
-    deadlines: Deadlines,
     on_capabilities: Callable[[], None],
 ) -> Server[dict[str, Any]]:
     """The server, ready to run on a pair of streams, in either era of the protocol.
 
     `on_capabilities` is called, and must return at once, each time that the capabilities were asked for.
     """
-    calls = _Calls(registry, configuration, report, deadlines.progress_interval_s, on_capabilities)
+    calls = _Calls(registry, configuration, report, on_capabilities)
     tools = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS])
 
     async def list_tools(_ctx: ServerRequestContext[Any], _params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -134,16 +135,17 @@ def capabilities(configuration: Configuration) -> dict[str, Any]:
     }
 
 
-_CLIENT_FAULTS: Final = frozenset(
+_NO_NEWS: Final = frozenset(
     {
         Code.INVALID_ARGUMENTS,
         Code.UNKNOWN_WORKSPACE,
         Code.UNKNOWN_EXECUTION_PROFILE,
         Code.SESSION_LIMIT_REACHED,
         Code.SERVER_STOPPING,
+        Code.INTERNAL_ERROR,
     }
 )
-"""Refusals of a start that say nothing about Pi, and so are no news for the operator."""
+"""Refusals of a start that are not reported here: they say nothing about Pi, or were reported where they arose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,6 @@ class _Calls:
     registry: Sessions
     configuration: Configuration
     report: Report
-    progress_interval_s: float
     on_capabilities: Callable[[], None]
 
     async def answer(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
@@ -235,8 +236,11 @@ class _Calls:
     async def _wait(
         self, ctx: ServerRequestContext[Any], session_id: str, turn_id: str, wait_ms: int
     ) -> dict[str, Any]:
+        async def tell(signs_of_life: int) -> None:
+            await ctx.session.report_progress(signs_of_life, None, "running")
+
         wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
-        progress = Progress(ctx.session.report_progress, self.progress_interval_s) if wanted else None
+        progress = tell if wanted else None
         turn = await self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=progress)
         return turn.to_json()
 
@@ -244,11 +248,11 @@ class _Calls:
         """The session as it is after a wait; a session that was closed meanwhile is unknown, and so are its turns."""
         session = self.registry.get(session_id).to_json()
         if session["state"] in {"closing", "closed"}:
-            raise Refusal(Code.UNKNOWN_SESSION)
+            raise Refusal(Code.SERVER_STOPPING if self.registry.stopping else Code.UNKNOWN_SESSION)
         return session
 
     def _report_failed_start(self, refusal: Refusal, alias: str | None) -> None:
-        if refusal.code in _CLIENT_FAULTS:
+        if refusal.code in _NO_NEWS:
             return
         alias = self.configuration.default_profile if alias is None else alias
         profile = self.configuration.execution_profiles[alias]
@@ -264,27 +268,3 @@ class _Calls:
                 thinking_level=profile.thinking_level,
             )
         )
-
-
-class Progress:
-    """Tells a waiting client that its turn lives: at most once in `interval_s` seconds, each time a higher count."""
-
-    def __init__(
-        self,
-        send: Callable[[float, float | None, str | None], Awaitable[None]],
-        interval_s: float,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self._send = send
-        self._interval_s = interval_s
-        self._clock = clock
-        self._next_at = clock()
-        self._count = 0
-
-    async def __call__(self, signs_of_life: int) -> None:
-        """Say it, unless it is too soon or there is nothing new."""
-        now = self._clock()
-        if now < self._next_at or signs_of_life <= self._count:
-            return
-        self._next_at, self._count = now + self._interval_s, signs_of_life
-        await self._send(signs_of_life, None, "running")

@@ -37,9 +37,7 @@ def application(configuration: Configuration, report: Report, count: Callable[[i
     async def begin() -> AsyncIterator[_Tools]:
         bounds = Deadlines()
         async with compose(configuration, report, count, bounds) as parts:
-            server = build_server(
-                parts.registry, configuration, report, deadlines=bounds, on_capabilities=parts.warm_soon
-            )
+            server = build_server(parts.registry, configuration, report, on_capabilities=parts.warm_soon)
             yield _Tools(server, parts.registry)
 
     return begin

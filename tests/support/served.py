@@ -21,15 +21,14 @@ from pi_session_mcp.errors import MESSAGES, Code, Refusal
 from pi_session_mcp.server.app import build_server
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.sessions.answer import Answer
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.state import SessionState, TurnState
 from pi_session_mcp.sessions.views import SessionView, TurnView
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
-    from pi_session_mcp.diagnostics import Diagnostic
-    from pi_session_mcp.server.app import OnProgress
+    from pi_session_mcp.diagnostics import Diagnostic, Report
+    from pi_session_mcp.server.app import OnProgress, Sessions
 
 ERAS: Final = ("legacy", "auto", "2026-07-28")
 """How a client may open: the handshake, a probe that finds the newer protocol, the newer protocol outright."""
@@ -48,6 +47,7 @@ class Memory:
     calls: list[str] = field(default_factory=list)
     raises: dict[str, Exception] = field(default_factory=dict)
     waits: list[tuple[float, bool]] = field(default_factory=list)
+    stopping: bool = False
     signs_of_life: int = 0
     changed: anyio.Event = field(default_factory=anyio.Event)
     waiting: anyio.Event = field(default_factory=anyio.Event)
@@ -82,7 +82,7 @@ class Memory:
     def get(self, session_id: str) -> SessionView:
         self._enter("get")
         if session_id not in self.sessions:
-            raise Refusal(Code.UNKNOWN_SESSION)
+            raise Refusal(Code.SERVER_STOPPING if self.stopping else Code.UNKNOWN_SESSION)
         return self.sessions[session_id]
 
     async def prompt(self, session_id: str, text: str) -> tuple[SessionView, TurnView]:
@@ -104,7 +104,7 @@ class Memory:
                 while self.turns[turn_id].state is TurnState.RUNNING:
                     self.waiting.set()
                     await self.changed.wait()
-                    if on_progress is not None:
+                    if on_progress is not None and self.turns[turn_id].state is TurnState.RUNNING:
                         await on_progress(self.signs_of_life)
         finally:
             self.left.set()
@@ -162,14 +162,26 @@ class World:
     @asynccontextmanager
     async def client(self, era: str) -> AsyncIterator[Client]:
         """A client that has shaken hands with the server."""
-        server = build_server(
-            self.registry, configured(), self.said.append, deadlines=Deadlines(), on_capabilities=self.warm
-        )
-        async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as tasks:
-            tasks.start_soon(server.run, *theirs, server.create_initialization_options())
-            async with Client(_joined(ours), mode=era) as client:
-                yield client
-            tasks.cancel_scope.cancel()
+        async with connected(self.registry, configured(), self.said.append, self.warm, era=era) as client:
+            yield client
+
+
+@asynccontextmanager
+async def connected(
+    registry: Sessions,
+    configuration: Configuration,
+    report: Report,
+    on_capabilities: Callable[[], None] = lambda: None,
+    *,
+    era: str = "legacy",
+) -> AsyncIterator[Client]:
+    """A client of the tools over `registry`, joined by in-memory streams."""
+    server = build_server(registry, configuration, report, on_capabilities=on_capabilities)
+    async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, *theirs, server.create_initialization_options())
+        async with Client(_joined(ours), mode=era) as client:
+            yield client
+        tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -183,9 +183,12 @@ async def test_a_start_that_fails_in_pi_is_also_told_to_the_operator(
         Code.UNKNOWN_EXECUTION_PROFILE,
         Code.SESSION_LIMIT_REACHED,
         Code.SERVER_STOPPING,
+        Code.INTERNAL_ERROR,
     ],
 )
-async def test_a_start_that_never_reached_pi_is_no_news_for_the_operator(world: World, code: Code) -> None:
+async def test_a_start_that_never_reached_pi_or_was_reported_already_is_no_news_for_the_operator(
+    world: World, code: Code
+) -> None:
     world.registry.raises = {"start": Refusal(code)}
 
     async with world.client("legacy") as client:

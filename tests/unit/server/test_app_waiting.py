@@ -8,7 +8,6 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code
-from pi_session_mcp.server.app import Progress
 from pi_session_mcp.sessions.state import SessionState
 from tests.support.served import ERAS, World, call, error, said
 
@@ -100,11 +99,15 @@ async def _call_and_forget(client: Client, session: str, turn_id: str) -> None:
 
 @pytest.mark.parametrize("tool", ["pi_session_prompt", "pi_turn_get"])
 @pytest.mark.parametrize("state", [SessionState.CLOSING, SessionState.CLOSED, None])
-async def test_a_session_closed_while_one_waits_is_unknown(world: World, tool: str, state: SessionState | None) -> None:
+@pytest.mark.parametrize("stopping", [False, True])
+async def test_a_session_closed_while_one_waits_is_unknown_unless_the_server_stops(
+    world: World, tool: str, state: SessionState | None, *, stopping: bool
+) -> None:
     registry = world.registry
 
     async def close_while_waited_for() -> None:
         await registry.waiting.wait()
+        registry.stopping = stopping
         registry.complete("too late")
         if state is None:
             registry.sessions.clear()
@@ -120,20 +123,4 @@ async def test_a_session_closed_while_one_waits_is_unknown(world: World, tool: s
         tasks.start_soon(close_while_waited_for)
         answer = await call(client, tool, sessionId=session, waitMs=50_000, **arguments)
 
-    assert answer == error(Code.UNKNOWN_SESSION)
-
-
-async def test_progress_is_said_at_most_once_in_its_interval_and_only_rises() -> None:
-    told: list[float] = []
-    now = 100.0
-
-    async def send(progress: float, total: float | None, message: str | None) -> None:
-        assert (total, message) == (None, "running")
-        told.append(progress)
-
-    progress = Progress(send, 1.0, clock=lambda: now)
-    for at, signs in [(100.0, 0), (100.0, 1), (100.5, 2), (100.999, 3), (101.0, 4), (103.0, 4), (103.1, 5)]:
-        now = at
-        await progress(signs)
-
-    assert told == [1, 4, 5]
+    assert answer == error(Code.SERVER_STOPPING if stopping else Code.UNKNOWN_SESSION)
