@@ -41,7 +41,7 @@ check-types: $(STAMP)
 	$(BIN)/mypy --platform darwin
 
 check-imports: $(STAMP)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 check-javascript: $(STAMP)
 	sh tools/check_javascript.sh

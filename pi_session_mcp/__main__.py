@@ -20,8 +20,9 @@ def main() -> int:
         run()
     if arguments == ["--version"]:
         from pi_session_mcp import __version__
+        from pi_session_mcp.cli.streams import write_out
 
-        sys.stdout.write(f"pi-session-mcp {__version__}\n")
+        write_out(f"pi-session-mcp {__version__}\n")
         return 0
     from pi_session_mcp.cli.app import main as command_line
 

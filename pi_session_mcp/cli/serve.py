@@ -6,10 +6,9 @@ text, and the same server for whoever spells the command in another way.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
-from pi_session_mcp.cli.outcome import Answer, Command, Outcome, Show
-from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.cli.outcome import Command, Show
 
 HELP: Final = """Run the MCP server on standard input and output.
 
@@ -27,7 +26,7 @@ def serve() -> Command:
     return _run
 
 
-def _run(_show: Show) -> Answer:
+def _run(_show: Show) -> NoReturn:
     from pi_session_mcp.server.main import run
 
-    return Outcome(ExitStatus(run()))
+    run()

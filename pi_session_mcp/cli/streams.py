@@ -7,7 +7,6 @@ exit status stays. A stream that was closed before we started is treated the sam
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -35,7 +34,9 @@ class OutputLostError(Exception):
 
 def form_of(stream: TextIO | None, environ: Mapping[str, str]) -> Form:
     """The form that suits `stream`: no colour unless it is a terminal and `NO_COLOR` is not set."""
-    columns = shutil.get_terminal_size().columns
+    from shutil import get_terminal_size  # imports every archive format; most commands write without it
+
+    columns = get_terminal_size().columns
     terminal = is_terminal(stream) and environ.get("TERM", "") != "dumb"
     return Form(
         columns=max(MIN_COLUMNS, min(columns, MAX_COLUMNS)),

@@ -24,7 +24,7 @@ MISUSES = [
     ("frobnicate",),
     ("--frobnicate",),
     ("config",),
-    ("config", "chekc"),
+    ("config", "chk"),
     ("config", "check", "--frobnicate"),
     ("config", "check", "surplus"),
     ("config", "schema", "surplus"),
@@ -60,7 +60,7 @@ def test_misuse_with_json_is_one_object_on_stdout(shell: Shell, arguments: tuple
 
 def test_an_unknown_command_names_the_known_ones(shell: Shell) -> None:
     assert "config, demo, runtime, serve" in shell.run("doctr").err
-    assert "check, schema" in shell.run("config", "chekc").err
+    assert "check, schema" in shell.run("config", "chk").err
     assert "install, status" in shell.run("runtime", "x").err
 
 
