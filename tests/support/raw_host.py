@@ -171,6 +171,9 @@ class RawSession:
     ) -> None:
         self.host = host
         self.key = key
+        self.cwd = cwd
+        self.provider = provider
+        self.model = model
         self.tools = tools
         self._turn = 0
         self._load = {"cwd": str(cwd), "fileAccess": file_access, "entries": [str(entry) for entry in entries]}

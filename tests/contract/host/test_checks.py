@@ -1,0 +1,232 @@
+"""The checks before a session is created, and Pi's own files behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pi_session_mcp.demo.model import write_agent_directory
+from tests.support.raw_host import Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pi_session_mcp.demo.model import ScriptedModel
+    from tests.support.raw_host import RawHost, RawSession
+
+STEPS = ("provider", "model", "check_auth", "get_auth", "availability")
+
+
+def answers(session: RawSession) -> dict[str, bool | str]:
+    """The answer to each check, or the code that it was refused with, each in a session of its own."""
+    found: dict[str, bool | str] = {}
+    for step in STEPS:
+        one = session.host.session(session.cwd, provider=session.provider, model=session.model)
+        one.load()
+        try:
+            found[step] = one.check(step)
+        except Refused as refused:
+            found[step] = refused.code
+        one.ask("dispose")
+    return found
+
+
+def set_key(agent_directory: Path, key: str | None) -> None:
+    models = json.loads((agent_directory / "models.json").read_text())
+    provider = models["providers"]["scripted"]
+    provider.pop("apiKey")
+    if key is not None:
+        provider["apiKey"] = key
+    (agent_directory / "models.json").write_text(json.dumps(models))
+
+
+def set_credential(agent_directory: Path, credential: dict[str, object]) -> None:
+    (agent_directory / "auth.json").write_text(json.dumps({"scripted": credential}))
+
+
+def test_a_configured_model_passes_every_check(host: RawHost, workspace: Path) -> None:
+    assert answers(host.session(workspace)) == dict.fromkeys(STEPS, True)
+
+
+def test_the_checks_go_on_in_one_session(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace)
+    session.load()
+
+    assert [session.check(step) for step in STEPS] == [True] * 5
+    assert session.open()["model"] == "scripted-1"
+
+
+def test_an_unknown_provider_is_found_nowhere(host: RawHost, workspace: Path) -> None:
+    assert answers(host.session(workspace, provider="nobody")) == dict.fromkeys(STEPS, False)
+
+
+def test_an_unknown_model_of_a_known_provider(host: RawHost, workspace: Path) -> None:
+    found = answers(host.session(workspace, model="scripted-2"))
+
+    assert found == {"provider": True, "model": False, "check_auth": True, "get_auth": False, "availability": False}
+
+
+@pytest.mark.parametrize("close", ["Scripted-1", "scripted", "scripted/scripted-1", "scripted-1 "])
+def test_a_model_is_never_guessed(host: RawHost, workspace: Path, close: str) -> None:
+    session = host.session(workspace, model=close)
+    session.load()
+
+    assert session.check("model") is False
+    with pytest.raises(Refused, match="failed"):
+        session.open()
+
+
+def test_a_builtin_provider_without_credentials_is_known_but_not_available(host: RawHost, workspace: Path) -> None:
+    found = answers(host.session(workspace, provider="anthropic", model="claude-opus-4-5"))
+
+    assert found["provider"] is True
+    assert (found["check_auth"], found["get_auth"], found["availability"]) == (False, False, False)
+
+
+def test_a_key_from_an_empty_variable_is_missing(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+    set_key(agent_directory, "$SCRIPTED_KEY_THAT_IS_NOT_SET")
+
+    found = answers(host.session(workspace))
+
+    # The SDK throws where it should resolve the key; its message would name the variable.
+    assert (found["check_auth"], found["get_auth"], found["availability"]) == (False, "failed", False)
+
+
+def test_a_key_from_a_command_counts(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+    set_key(agent_directory, "!echo a-key")
+
+    assert answers(host.session(workspace)) == dict.fromkeys(STEPS, True)
+
+
+def test_a_stored_credential_counts(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+    set_key(agent_directory, None)
+    set_credential(agent_directory, {"type": "api_key", "key": "stored"})
+
+    assert answers(host.session(workspace)) == dict.fromkeys(STEPS, True)
+
+
+def test_no_answer_holds_the_key(host: RawHost, agent_directory: Path, model: ScriptedModel, workspace: Path) -> None:
+    write_agent_directory(agent_directory, model.base_url, api_key="canary-key")
+    session = host.session(workspace)
+    session.load()
+
+    for step in STEPS:
+        assert session.ask("check", step=step, provider="scripted", model="scripted-1") == {"found": True}
+
+
+def test_a_credential_that_is_added_counts_in_the_next_session(
+    host: RawHost, agent_directory: Path, workspace: Path
+) -> None:
+    set_key(agent_directory, None)
+    before = answers(host.session(workspace))
+    set_credential(agent_directory, {"type": "api_key", "key": "stored later"})
+
+    assert (before["check_auth"], answers(host.session(workspace))["check_auth"]) == (False, True)
+    assert host.session(workspace).opened().say("hello") == "ok"
+
+
+def test_a_model_that_is_added_counts_in_the_next_session(
+    host: RawHost, agent_directory: Path, model: ScriptedModel, workspace: Path
+) -> None:
+    old = host.session(workspace).opened()
+    write_agent_directory(agent_directory, model.base_url, models=("scripted-1", "scripted-2"))
+
+    assert host.session(workspace, model="scripted-2").opened().say("hello") == "ok"
+    assert model.requests[-1]["model"] == "scripted-2"
+    assert old.say("hello") == "ok"
+
+
+def test_a_credential_that_is_taken_away_is_missing_in_the_next_session(
+    host: RawHost, agent_directory: Path, workspace: Path
+) -> None:
+    set_key(agent_directory, None)
+    set_credential(agent_directory, {"type": "api_key", "key": "stored"})
+    assert answers(host.session(workspace))["check_auth"] is True
+    (agent_directory / "auth.json").write_text("{}")
+
+    assert answers(host.session(workspace))["check_auth"] is False
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "",
+        "[]",
+        "{}",
+        "null",
+        '{"providers": {"scripted": {"baseUrl": 1}}}',
+        '{"providers": {"scripted": {"baseUrl": "http://127.0.0.1:9/v1", "models": [{"id": "no-api"}]}}}',
+    ],
+)
+def test_models_that_pi_cannot_use_are_refused(
+    host: RawHost, agent_directory: Path, workspace: Path, content: str
+) -> None:
+    (agent_directory / "models.json").write_text(content)
+
+    with pytest.raises(Refused, match="pi_configuration"):
+        host.session(workspace).load()
+
+
+def test_models_with_what_pi_allows_beyond_json_are_fine(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+    path = agent_directory / "models.json"
+    path.write_text("\ufeff// a comment\n" + path.read_text()[:-1] + ",}")
+
+    assert answers(host.session(workspace))["availability"] is True
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "null", '"text"', '{"scripted":'])
+def test_credentials_that_are_no_object_are_refused(
+    host: RawHost, agent_directory: Path, workspace: Path, content: str
+) -> None:
+    (agent_directory / "auth.json").write_text(content)
+
+    with pytest.raises(Refused, match="pi_configuration"):
+        host.session(workspace).load()
+
+
+@pytest.mark.parametrize("content", ["", "{}", "\ufeff{}"])
+def test_empty_credentials_are_fine(host: RawHost, agent_directory: Path, workspace: Path, content: str) -> None:
+    (agent_directory / "auth.json").write_text(content)
+
+    assert host.session(workspace).load()["extensions"] == 0
+
+
+@pytest.mark.parametrize("name", ["models.json", "auth.json"])
+@pytest.mark.parametrize("kind", ["a pipe", "a directory", "a link to nothing", "unreadable"])
+def test_files_of_pi_that_are_no_readable_files(
+    host: RawHost, agent_directory: Path, workspace: Path, name: str, kind: str
+) -> None:
+    path = agent_directory / name
+    path.unlink(missing_ok=True)
+    match kind:
+        case "a pipe":
+            os.mkfifo(path)
+        case "a directory":
+            path.mkdir()
+        case "a link to nothing":
+            path.symlink_to(agent_directory / "nothing")
+        case "unreadable":
+            path.write_text("{}")
+            path.chmod(0)
+    try:
+        if kind == "a link to nothing" or (kind == "unreadable" and os.getuid() == 0):
+            pytest.skip("the system says that it is not there, or lets root read everything")
+        with pytest.raises(Refused, match="pi_configuration"):
+            host.session(workspace).load()
+    finally:
+        if kind == "a directory":
+            path.rmdir()
+
+
+def test_no_agent_directory_at_all_is_no_broken_one(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+    for path in agent_directory.iterdir():
+        path.unlink()
+
+    session = host.session(workspace)
+    session.load()
+
+    assert session.check("provider") is False

@@ -1,0 +1,211 @@
+"""The channel: the greeting, the order of the steps, and what is no frame."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pi_session_mcp.host.protocol import MAX_FRAME_BYTES, PROTOCOL_VERSION, REQUIRED_EXPORTS
+from pi_session_mcp.runtime.versions import node_is_supported, sdk_is_tested
+from tests.support.raw_host import WAIT_S, RawHost, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pi_session_mcp.runtime.locate import Runtime
+
+EXIT_PROTOCOL = 3
+
+
+@pytest.fixture
+def own_host(runtime: Runtime, tmp_path: Path) -> Iterator[RawHost]:
+    with RawHost(runtime, tmp_path / "agent", tmp_path) as host:
+        yield host
+
+
+def test_the_greeting_tells_versions_and_exports(own_host: RawHost) -> None:
+    hello = own_host.greet()
+
+    assert hello["protocol"] == PROTOCOL_VERSION
+    assert node_is_supported(hello["node"])
+    assert sdk_is_tested(hello["sdk"])
+    assert hello["exports"] == dict.fromkeys(REQUIRED_EXPORTS, True)
+
+
+def test_a_package_without_the_exports_is_reported_as_such(own_host: RawHost, tmp_path: Path) -> None:
+    entry = tmp_path / "other.mjs"
+    entry.write_text("export const VERSION = '1.6.0';\n")
+
+    hello = own_host.ask("hello", protocol=1, sdk=str(entry), compileCache=None)
+
+    assert hello["sdk"] == "1.6.0"
+    assert {name for name, present in hello["exports"].items() if present} == {"VERSION"}
+
+
+def test_a_package_that_cannot_be_imported_is_refused(own_host: RawHost, tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        own_host.ask("hello", protocol=1, sdk=str(tmp_path / "missing.mjs"), compileCache=None)
+
+    assert refused.value.code == "sdk_import"
+    assert own_host.ask("ping") == {}
+
+
+def test_nothing_can_be_loaded_before_the_greeting_or_greeted_twice(own_host: RawHost, workspace: Path) -> None:
+    with pytest.raises(Refused, match="order"):
+        own_host.session(workspace).load()
+    own_host.greet()
+    with pytest.raises(Refused, match="order"):
+        own_host.greet()
+
+
+def test_a_ping_is_answered_at_once(host: RawHost) -> None:
+    assert host.ask("ping") == {}
+
+
+def test_steps_out_of_order_are_refused(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace)
+    with pytest.raises(Refused, match="unknown_session"):
+        session.open()
+    session.load()
+    for step in ("prompt", "abort", "bind"):
+        members = {"turn": 1, "text": "x"} if step == "prompt" else {}
+        with pytest.raises(Refused, match="order"):
+            session.ask(step, **members)
+    with pytest.raises(Refused, match="exists"):
+        session.load()
+    session.open()
+    with pytest.raises(Refused, match="order"):
+        session.open()
+    with pytest.raises(Refused, match="order"):
+        session.ask("bind")
+
+
+def test_a_session_key_is_never_used_again(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace)
+    session.load()
+    session.ask("dispose")
+
+    with pytest.raises(Refused, match="exists"):
+        session.load()
+
+
+def test_a_step_that_failed_leaves_only_dispose(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace / "missing")
+    with pytest.raises(Refused, match="failed"):
+        session.load()
+    with pytest.raises(Refused, match="order"):
+        session.check("provider")
+
+    assert session.ask("dispose") == {}
+
+
+@pytest.mark.parametrize("tools", [["*"], ["+bash"], ["-read"], ["a" * 65], [""], ["read", "b d"]])
+def test_a_tool_name_that_the_sdk_would_read_as_more_than_a_name_is_refused(
+    host: RawHost, workspace: Path, tools: list[str]
+) -> None:
+    session = host.session(workspace, tools=tools)
+    session.load()
+
+    with pytest.raises(Refused, match="invalid"):
+        session.open()
+
+
+@pytest.mark.parametrize("relative", [{"cwd": "."}, {"entries": ["ext.ts"]}])
+def test_a_relative_path_is_refused(host: RawHost, workspace: Path, relative: dict[str, object]) -> None:
+    session = host.session(workspace)
+    members: dict[str, object] = {"cwd": str(workspace), "fileAccess": "workspace", "entries": [], **relative}
+
+    with pytest.raises(Refused, match="invalid"):
+        session.ask("load", **members)
+
+
+def frame(**members: object) -> bytes:
+    return json.dumps({"id": 1, "op": "ping", **members}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"no json\n",
+        b"[]\n",
+        b"null\n",
+        b'{"id":1,"op":"ping"} {}\n',
+        b'{"op":"ping"}\n',
+        b'{"id":1}\n',
+        b'\xef\xbb\xbf{"id":1,"op":"ping"}\n',
+        b'{"id":1,"op":"prompt","session":1,"turn":1,"text":"\xff"}\n',
+        frame(more=1),
+        frame(id="1"),
+        frame(id=1.5),
+        frame(id=-1),
+        frame(id=True),
+        frame(op="eval"),
+        frame(op="__proto__"),
+        frame(op="load", session=1, cwd="/"),
+        frame(op="load", session=1, cwd="/", fileAccess="all", entries=[]),
+        frame(op="load", session=1, cwd="/", fileAccess="user", entries=[1]),
+        frame(op="check", session=1, step="all", provider="p", model="m"),
+        frame(op="open", session=1, provider="p", model="m", thinkingLevel="off", tools="read"),
+        frame(op="prompt", session=1, turn=None, text="x"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_frame_ends_the_host(own_host: RawHost, line: bytes) -> None:
+    own_host.send_raw(line)
+
+    assert own_host.next_frame() is None
+    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+
+
+def padded_ping(size: int) -> bytes:
+    """A ping of so many bytes, the newline included; JSON allows the space."""
+    line = frame()
+    return line[:-1] + b" " * (size - len(line)) + b"\n"
+
+
+def test_a_line_as_long_as_a_frame_may_be_is_read(own_host: RawHost) -> None:
+    own_host.send_raw(padded_ping(MAX_FRAME_BYTES))
+
+    assert own_host.next_frame() == {"re": 1, "ok": True, "result": {}}
+
+
+def test_a_longer_line_ends_the_host(own_host: RawHost) -> None:
+    try:
+        own_host.send_raw(padded_ping(MAX_FRAME_BYTES + 1))
+    except ConnectionError:
+        pass  # it does not wait for the end of the line
+    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+
+
+def test_a_line_without_an_end_ends_the_host(own_host: RawHost) -> None:
+    own_host.send_raw(b" " * MAX_FRAME_BYTES)
+
+    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+
+
+def test_only_a_newline_ends_a_line(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace).opened()
+    strange = "a\u2028b\u2029c\u0085d\x00e\r\nf"
+
+    session.say(strange)
+
+    # Sent as it is, not escaped, so that the line holds what other readers take for line breaks.
+    line = json.dumps(
+        {"id": 10**6, "op": "prompt", "session": session.key, "turn": 77, "text": strange}, ensure_ascii=False
+    )
+    host.send_raw(line.encode() + b"\n")
+    assert host.answer(10**6) == {"preflight": "started"}
+    assert session.settled(77)["stopReason"] == "stop"
+
+
+def test_frames_in_pieces_and_in_one_piece_are_the_same(own_host: RawHost) -> None:
+    for byte in frame(id=1):
+        own_host.send_raw(bytes([byte]))
+    own_host.send_raw(frame(id=2) + frame(id=3)[:5])
+    own_host.send_raw(frame(id=3)[5:])
+
+    assert [own_host.next_frame() for _ in range(3)] == [{"re": n, "ok": True, "result": {}} for n in (1, 2, 3)]
