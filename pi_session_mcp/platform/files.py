@@ -96,12 +96,9 @@ def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()
     above it are not looked at: whoever can write there has won already (the environment that our code runs from).
     """
     trusted = trusted_owners | {0, os.geteuid()}
-    real = Path(os.path.realpath(path))
-    directories = {*real.parents, *Path(os.path.abspath(path)).parents}
-    if anchor is not None:
-        for top in (Path(os.path.abspath(anchor)), Path(os.path.realpath(anchor))):
-            directories -= {top, *top.parents}
     try:
+        real = Path(os.path.realpath(path))
+        directories = {*real.parents, *Path(os.path.abspath(path)).parents} - _at_or_above(anchor)
         return _open_to_others(real.lstat(), trusted) or any(
             _open_to_others(directory.stat(), trusted, sticky_is_fine=True) for directory in directories
         )
@@ -124,6 +121,13 @@ def private_directory(path: Path, *, anchor: Path | None = None) -> bool:
         return False
     ours = stat.S_ISDIR(seen.st_mode) and stat.S_IMODE(seen.st_mode) == 0o700 and seen.st_uid == os.geteuid()
     return ours and not others_can_write(path, anchor=anchor)
+
+
+def _at_or_above(anchor: Path | None) -> set[Path]:
+    if anchor is None:
+        return set()
+    written, real = Path(os.path.abspath(anchor)), Path(os.path.realpath(anchor))
+    return {written, real, *written.parents, *real.parents}
 
 
 def _open_to_others(seen: os.stat_result, trusted: frozenset[int], *, sticky_is_fine: bool = False) -> bool:

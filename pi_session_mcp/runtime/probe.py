@@ -27,7 +27,8 @@ async def node_version(program: Path, environ: Mapping[str, str]) -> str | None:
 async def ask(argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
     """What a program writes on its standard output, if it then ends with status 0; otherwise `None`.
 
-    The program runs under a keeper, so nothing that it starts is left behind.
+    One that says more than 4 KiB has no version to tell and is ended. The program runs under a keeper, so nothing that
+    it starts is left behind.
     """
     reading, writing = os.pipe()
     try:
@@ -47,7 +48,8 @@ async def ask(argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: fl
         try:
             with anyio.move_on_after(within_s):
                 said = await _read_to_end(reading)
-                await keeper.over()
+                if len(said) < _ANSWER_LIMIT_BYTES:
+                    await keeper.over()
         finally:
             keeper.end()
             with anyio.CancelScope(shield=True):
