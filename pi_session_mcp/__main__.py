@@ -20,9 +20,12 @@ def main() -> int:
         run()
     if arguments == ["--version"]:
         from pi_session_mcp import __version__
-        from pi_session_mcp.cli.streams import write_out
+        from pi_session_mcp.cli.streams import OutputLostError, write_out
 
-        write_out(f"pi-session-mcp {__version__}\n")
+        try:
+            write_out(f"pi-session-mcp {__version__}\n")
+        except OutputLostError:
+            return 1
         return 0
     from pi_session_mcp.cli.app import main as command_line
 
