@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 import os
 import stat
 import sys
@@ -120,7 +119,7 @@ def write_record(place: Place, record: Record) -> None:
 
 def shipped_lock() -> dict[str, bytes]:
     """The files that npm's clean install works from, by name."""
-    folder = importlib.resources.files("pi_session_mcp.runtime") / "lock"
+    folder = Path(__file__).with_name("lock")
     return {name: (folder / name).read_bytes() for name in LOCK_FILES}
 
 
