@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from pi_session_mcp.host.environment import host_environment
@@ -15,7 +16,7 @@ from pi_session_mcp.runtime.asked import NothingAsked
 from pi_session_mcp.runtime.locate import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -60,6 +61,7 @@ class RawHost:
         self._answers: dict[int, Frame] = {}
         self._last_id = 0
         self._last_session = 0
+        self._held: bytearray | None = None
         # No `rg` and no `fd` on the path but the installed one.
         environ = {"PATH": _path_without("rg", "fd", "fdfind"), "HOME": str(home), **variables}
         self._environment = host_environment(environ, agent_directory=agent_directory, tools=runtime.tools)
@@ -103,7 +105,18 @@ class RawHost:
 
     def send_raw(self, data: bytes) -> None:
         """Send bytes as they are."""
-        self._channel.sendall(data)
+        if self._held is None:
+            self._channel.sendall(data)
+        else:
+            self._held += data
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is sent inside the block arrives at once, so that the host sees all of it before it does any."""
+        self._held = bytearray()
+        yield
+        held, self._held = self._held, None
+        self._channel.sendall(held)
 
     def send(self, op: str, **members: object) -> int:
         """Send a request and return its id."""

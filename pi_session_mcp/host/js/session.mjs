@@ -277,7 +277,8 @@ export class Session {
       void this.#abortRun(this.#session);
       this.#session.dispose();
     }
-    await turn?.done;
+    // One that has not started never will, and what holds it back may be a hook that hangs.
+    if (turn?.started) await turn.done;
     // A refresh may have spent a refresh token whose successor is not written yet.
     await this.#services?.modelRuntime.settleCredentialWrites();
   }

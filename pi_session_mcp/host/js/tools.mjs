@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { findFiles } from "./find.mjs";
-import { Guard } from "./guard.mjs";
+import { Guard, OUTSIDE } from "./guard.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").ToolDefinition} ToolDefinition */
@@ -47,13 +47,21 @@ function guarded(create, cwd, root, operations) {
       try {
         return await tool.execute(callId, parameters, signal, onUpdate, context);
       } catch (error) {
-        throw guard.refusal ?? error;
+        throw guard.refusal ?? (root !== undefined && isResolutionError(error) ? new Error(OUTSIDE) : error);
       }
     },
   };
 }
 
 /** @param {Sdk} _sdk @param {Guard} guard */
+/**
+ * The SDK resolves the path of a change itself before it asks us, and its error would tell what is there outside.
+ * @param {unknown} error
+ */
+function isResolutionError(error) {
+  return error instanceof Error && "syscall" in error && error.syscall === "realpath";
+}
+
 /** @type {Operations} */
 function readOperations(guard) {
   return {

@@ -69,8 +69,9 @@ def test_an_abort_in_the_same_breath_as_the_prompt_is_latched(
     model.on("go", Slow("too late", chunks=2, gap_s=5))
     session = host.session(workspace).opened()
 
-    prompt = session.send("prompt", turn=1, text="go")
-    abort = session.send("abort")
+    with host.together():
+        prompt = session.send("prompt", turn=1, text="go")
+        abort = session.send("abort")
 
     assert host.answer(prompt) == {"preflight": "started"}
     assert host.answer(abort) == {}
@@ -139,7 +140,8 @@ def test_concurrent_aborts_are_all_answered(host: RawHost, model: ScriptedModel,
     session = host.session(workspace).opened()
     session.start("go")
 
-    aborts = [session.send("abort") for _ in range(5)]
+    with host.together():
+        aborts = [session.send("abort") for _ in range(5)]
 
     assert [host.answer(abort) for abort in aborts] == [{}] * 5
 
@@ -173,13 +175,17 @@ def test_disposing_of_a_session_that_never_was_or_is_gone_is_fine(host: RawHost,
 def test_concurrent_disposals_are_all_answered(host: RawHost, workspace: Path) -> None:
     session = host.session(workspace).opened()
 
-    assert [host.answer(request) for request in [session.send("dispose") for _ in range(3)]] == [{}] * 3
+    with host.together():
+        disposals = [session.send("dispose") for _ in range(3)]
+
+    assert [host.answer(disposal) for disposal in disposals] == [{}] * 3
 
 
 def test_dispose_wins_over_what_is_under_way(host: RawHost, workspace: Path) -> None:
     session = host.session(workspace)
-    load = session.send("load", cwd=str(workspace), fileAccess="user", entries=[])
-    dispose = session.send("dispose")
+    with host.together():
+        load = session.send("load", cwd=str(workspace), fileAccess="user", entries=[])
+        dispose = session.send("dispose")
 
     with pytest.raises(Refused, match="failed"):
         host.answer(load)
@@ -191,8 +197,9 @@ def test_dispose_wins_over_what_is_under_way(host: RawHost, workspace: Path) -> 
 def test_dispose_wins_over_an_opening(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
     session = host.session(workspace)
     session.load()
-    opening = session.send("open", provider="scripted", model="scripted-1", thinkingLevel="off", tools=["read"])
-    dispose = session.send("dispose")
+    with host.together():
+        opening = session.send("open", provider="scripted", model="scripted-1", thinkingLevel="off", tools=["read"])
+        dispose = session.send("dispose")
 
     with pytest.raises(Refused, match="failed"):
         host.answer(opening)
@@ -217,8 +224,9 @@ def test_dispose_in_the_middle_of_a_turn_is_silent(host: RawHost, model: Scripte
 def test_a_prompt_that_dispose_overtakes_sends_no_request(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
     session = host.session(workspace).opened()
 
-    prompt = session.send("prompt", turn=1, text="go")
-    dispose = session.send("dispose")
+    with host.together():
+        prompt = session.send("prompt", turn=1, text="go")
+        dispose = session.send("dispose")
 
     with pytest.raises(Refused, match="failed"):
         host.answer(prompt)

@@ -1,0 +1,179 @@
+"""What a workspace may say to Pi: instructions as content, and nothing that is code or authority."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.host.calls import result_of, system_prompt
+from tests.support.raw_host import CODING, WAIT_S, RawHost
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pi_session_mcp.demo.model import ScriptedModel
+    from pi_session_mcp.runtime.locate import Runtime
+
+MAX_CONTEXT_BYTES = 1024 * 1024
+
+MARKING_EXTENSION = """
+import { writeFileSync } from "node:fs";
+writeFileSync(%s, "ran");
+export default function () { writeFileSync(%s, "ran"); }
+"""
+
+
+def plant(directory: Path, marker: Path) -> None:
+    """Everything that Pi would take from a trusted project or an agent directory, in one that is neither."""
+    extension = MARKING_EXTENSION % (json.dumps(str(marker)), json.dumps(str(marker)))
+    files = {
+        "SYSTEM.md": "planted-system",
+        "APPEND_SYSTEM.md": "planted-append",
+        "extensions/evil.ts": extension,
+        "extensions/evil/index.ts": extension,
+        "prompts/planted.md": "---\ndescription: planted-template\n---\nplanted-template",
+        "skills/planted/SKILL.md": "---\nname: planted\ndescription: planted-skill\n---\nplanted-skill",
+        "themes/planted.json": "{}",
+        "settings.json": json.dumps(
+            {
+                "extensions": [str(directory / "extensions/evil.ts")],
+                "defaultTools": ["bash"],
+                "shellCommandPrefix": f"echo ran > {marker}",
+            }
+        ),
+        "models.json": json.dumps({"providers": {"scripted": {"baseUrl": "http://127.0.0.1:9/v1"}}}),
+        "mcp.json": json.dumps({"mcpServers": {"evil": {"command": "sh", "args": ["-c", f"echo ran > {marker}"]}}}),
+    }
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.mark.parametrize("place", ["", ".pi", ".agents"])
+def test_a_hostile_workspace_is_only_content(
+    host: RawHost, model: ScriptedModel, workspace: Path, tmp_path: Path, place: str
+) -> None:
+    marker = tmp_path / "marker"
+    plant(workspace / place, marker)
+    session = host.session(workspace, tools=CODING).opened()
+
+    assert session.say("/planted hello") == "ok"
+
+    assert "planted-" not in json.dumps(model.requests)
+    assert not marker.exists()
+    assert [tool["function"]["name"] for tool in model.requests[-1]["tools"]] == list(CODING)
+
+
+def test_pis_own_settings_do_not_reach_a_session(
+    host: RawHost, model: ScriptedModel, agent_directory: Path, workspace: Path, tmp_path: Path
+) -> None:
+    marker = tmp_path / "marker"
+    for name in ("SYSTEM.md", "APPEND_SYSTEM.md", "AGENTS.md"):
+        (agent_directory / name).write_text("planted-in-the-agent-directory")
+    (agent_directory / "settings.json").write_text(json.dumps({"shellCommandPrefix": f"echo ran > {marker}"}))
+
+    host.session(workspace, tools=CODING).opened().say("hello")
+
+    assert "planted-" not in json.dumps(model.requests)
+    assert not marker.exists()
+
+
+def test_instructions_of_the_workspace_and_above_are_read(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
+    (workspace.parent / "AGENTS.md").write_text("from above")
+    (workspace / "CLAUDE.md").write_text("\ufefffrom the workspace")
+    (workspace / "below").mkdir()
+    (workspace / "below/AGENTS.md").write_text("from below")
+
+    host.session(workspace).opened().say("hello")
+
+    prompt = system_prompt(model)
+    assert prompt.index("from above") < prompt.index("from the workspace")
+    assert "from below" not in prompt
+
+
+def test_one_file_of_a_directory_is_read_by_rank(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
+    for name in ("CLAUDE.md", "AGENTS.md", "AGENTS.override.md"):
+        (workspace / name).write_text(f"text of {name}")
+
+    host.session(workspace).opened().say("hello")
+
+    assert "text of AGENTS.override.md" in system_prompt(model)
+    assert "text of AGENTS.md" not in system_prompt(model)
+
+
+def test_a_link_to_a_file_beside_it_is_read(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
+    (workspace / "CLAUDE.md").write_text("the shared text")
+    (workspace / "AGENTS.md").symlink_to("CLAUDE.md")
+
+    host.session(workspace).opened().say("hello")
+
+    assert system_prompt(model).count("the shared text") == 1
+
+
+def test_a_link_out_of_its_directory_is_not_read(
+    host: RawHost, model: ScriptedModel, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "id_ed25519").write_text("canary-private-key")
+    (workspace / "AGENTS.md").symlink_to(tmp_path / "id_ed25519")
+
+    host.session(workspace).opened().say("hello")
+
+    assert "canary" not in json.dumps(model.requests)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize(("owner", "read"), [(0, True), (65534, False)])
+def test_instructions_count_when_they_are_the_users_or_roots(
+    host: RawHost, model: ScriptedModel, workspace: Path, owner: int, *, read: bool
+) -> None:
+    (workspace / "AGENTS.md").write_text("whose text")
+    os.chown(workspace / "AGENTS.md", owner, -1)
+
+    host.session(workspace).opened().say("hello")
+
+    assert ("whose text" in system_prompt(model)) is read
+
+
+@pytest.mark.parametrize(("size", "read"), [(MAX_CONTEXT_BYTES, True), (MAX_CONTEXT_BYTES + 1, False)])
+def test_instructions_are_bounded(
+    host: RawHost, model: ScriptedModel, workspace: Path, size: int, *, read: bool
+) -> None:
+    (workspace / "AGENTS.md").write_text("long ".ljust(size, "x"))
+
+    host.session(workspace).opened().say("hello")
+
+    assert ("long xxx" in system_prompt(model)) is read
+
+
+def test_instructions_that_are_no_file_stall_nothing(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
+    os.mkfifo(workspace / "AGENTS.override.md")
+    (workspace / "AGENTS.md").mkdir()
+    (workspace / "CLAUDE.md").write_text("the next in rank")
+
+    host.session(workspace).opened().say("hello")
+
+    assert "the next in rank" in system_prompt(model)
+
+
+def test_the_built_in_tools_are_introduced_as_pi_does(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
+    host.session(workspace, tools=CODING).opened().say("hello")
+
+    assert "Use read to examine files instead of cat or sed." in system_prompt(model)
+
+
+def test_commands_see_nothing_of_ours(
+    runtime: Runtime, model: ScriptedModel, agent_directory: Path, workspace: Path, tmp_path: Path
+) -> None:
+    with RawHost(runtime, agent_directory, tmp_path, NODE_OPTIONS="--max-old-space-size=4000") as host:
+        host.greet()
+        session = host.session(workspace, tools=CODING).opened()
+
+        seen = result_of(session, model, "bash", command="env; test -S /dev/fd/3 || echo no channel")
+
+    assert "no channel" in seen.splitlines()
+    assert not [line for line in seen.splitlines() if line.startswith(("NODE_", "PI_SESSION_MCP"))]
+    assert host.process.wait(WAIT_S) == 0
