@@ -34,12 +34,13 @@ class Background:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._tasks: TaskGroup = anyio.create_task_group()
+        self._tasks: TaskGroup
         self._scopes: set[anyio.CancelScope] = set()
         self._is_over = False
+        self._one_ended = anyio.Event()
 
     async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
+        self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
@@ -62,6 +63,11 @@ class Background:
         self._tasks.start_soon(self._run, scope, work)
         return scope
 
+    async def wait_until_idle(self) -> None:
+        """Return when no task is left, those that are started meanwhile included."""
+        while self._scopes:
+            await self._one_ended.wait()
+
     def cancel_all(self) -> None:
         """Tell every task to stop at its next wait, one that is started later too."""
         self._is_over = True
@@ -76,3 +82,5 @@ class Background:
             self._report(Diagnostic(level="error", event=Event.INTERNAL_ERROR, code=Code.INTERNAL_ERROR.value))
         finally:
             self._scopes.discard(scope)
+            self._one_ended.set()
+            self._one_ended = anyio.Event()

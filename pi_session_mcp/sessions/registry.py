@@ -168,15 +168,10 @@ class Registry:
             for session in tuple(self._sessions.values()):
                 session.begin_close(Code.SERVER_STOPPING)
             with anyio.move_on_after(self._deadlines.registry_shutdown_s):
-                await self._emptied()
+                # Every close and every start under way is a task there, and so is a disposal that outlasts its close.
+                await self._background.wait_until_idle()
             self._background.cancel_all()
             self._stopped.set()
-
-    async def _emptied(self) -> None:
-        for session in tuple(self._sessions.values()):
-            await session.closed.wait()
-        for start in tuple(self._starts):
-            await start.gone.wait()
 
     # --- starting ---------------------------------------------------------------------------------------------------
 
@@ -212,7 +207,6 @@ class Registry:
             if not start.has_arrived:
                 self._starts.discard(start)
                 start.refuse(refusal)
-                start.gone.set()
 
     def _forget(self, session: Session) -> None:
         """A session has closed. If a client knew it, its last view stays for a while."""
@@ -223,7 +217,6 @@ class Registry:
         for start in tuple(self._starts):
             if start.session is session:
                 self._starts.discard(start)
-                start.gone.set()
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -249,8 +242,6 @@ class _Start:
         self.has_arrived = False
         self.settled = anyio.Event()
         """Set when its caller need not wait any longer."""
-        self.gone = anyio.Event()
-        """Set when it was abandoned and nothing of it is left."""
 
     def arrive(self, pi: PiSession) -> None:
         """The Pi session is there; if nobody takes it any more, it is closed."""

@@ -178,6 +178,7 @@ class FakePiSession:
         self.given_up = False
         self.dispose_calls = 0
         self.running: int | None = None
+        self.started = 0
         self.foreign = False
         self._pi = pi
         self._latched = False
@@ -237,6 +238,7 @@ class FakePiSession:
 
     def _start(self, turn: int) -> None:
         self.running = turn
+        self.started += 1
         if self._latched:
             self.finish(Outcome("aborted", aborted=True, text=""))
             return
