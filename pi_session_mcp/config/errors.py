@@ -38,7 +38,7 @@ class ConfigError(Exception):
 
     @property
     def place(self) -> str:
-        """The place for people; the whole file is `/`-less and gets a word."""
+        """The place in words, for people."""
         if self.line is not None:
             return f"line {self.line}, column {self.column}"
         return self.pointer or "the file"

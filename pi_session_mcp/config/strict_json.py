@@ -65,9 +65,15 @@ class _NotANumberError(Exception):
 
 
 class _FlawError(Exception):
-    def __init__(self, flaw: TreeFlaw) -> None:
-        super().__init__(flaw.rule)
-        self.flaw = flaw
+    """Its path grows on the way out, so that a tree without flaws pays for none."""
+
+    def __init__(self, rule: Rule, path: Path = ()) -> None:
+        super().__init__(rule)
+        self.flaw = TreeFlaw(rule, path)
+
+    def inside(self, step: str | int) -> _FlawError:
+        """The same flaw, seen from one level further out."""
+        return _FlawError(self.flaw.rule, (step, *self.flaw.path))
 
 
 def parse(text: bytes) -> Parsed | TextFlaw | TreeFlaw:
@@ -82,7 +88,7 @@ def parse(text: bytes) -> Parsed | TextFlaw | TreeFlaw:
     if isinstance(members, TextFlaw):
         return members
     try:
-        return Parsed(_settle(members, ()))
+        return Parsed(_settle(members))
     except _FlawError as error:
         return error.flaw
 
@@ -147,34 +153,46 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def _settle(value: Any, path: Path) -> Tree:
+def _settle(value: Any) -> Tree:
     """Make `value` immutable where JSON allows it, in document order; the recursion is bounded by the nesting."""
-    match value:
-        case str():
-            _refuse_surrogates(value, path)
-            return value
-        case _Members():
-            return _settle_object(value, path)
-        case list():
-            return tuple(_settle(item, (*path, index)) for index, item in enumerate(value))
-        case _TooLong():
-            raise _FlawError(TreeFlaw(Rule.NUMBER_TOO_LONG, path))
-        case _:
-            settled: Tree = value
-            return settled
-
-
-def _settle_object(members: _Members, path: Path) -> dict[str, Tree]:
-    settled: dict[str, Tree] = {}
-    for key, value in members:
-        inside = (*path, key)
-        _refuse_surrogates(key, inside)
-        if key in settled:
-            raise _FlawError(TreeFlaw(Rule.DUPLICATE_KEY, inside))
-        settled[key] = _settle(value, inside)
+    if isinstance(value, str):
+        _refuse_surrogates(value)
+    elif isinstance(value, _Members):
+        return _settle_object(value)
+    elif isinstance(value, list):
+        return _settle_array(value)
+    elif isinstance(value, _TooLong):
+        raise _FlawError(Rule.NUMBER_TOO_LONG)
+    settled: Tree = value
     return settled
 
 
-def _refuse_surrogates(text: str, path: Path) -> None:
+def _settle_array(items: list[Any]) -> tuple[Tree, ...]:
+    for index, item in enumerate(items):
+        try:
+            items[index] = _settle(item)
+        except _FlawError as error:
+            raise error.inside(index) from None
+    return tuple(items)
+
+
+def _settle_object(members: _Members) -> dict[str, Tree]:
+    settled: dict[str, Tree] = {}
+    for key, value in members:
+        try:
+            _refuse_key(key, settled)
+            settled[key] = _settle(value)
+        except _FlawError as error:
+            raise error.inside(key) from None
+    return settled
+
+
+def _refuse_key(key: str, earlier: dict[str, Tree]) -> None:
+    _refuse_surrogates(key)
+    if key in earlier:
+        raise _FlawError(Rule.DUPLICATE_KEY)
+
+
+def _refuse_surrogates(text: str) -> None:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _FlawError(TreeFlaw(Rule.LONE_SURROGATE, path))
+        raise _FlawError(Rule.LONE_SURROGATE)

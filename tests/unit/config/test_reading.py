@@ -17,7 +17,7 @@ from tests.unit.config.given import a_document, to_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = pytest.mark.timeout(60)
 
 
 def refusal_of(path: Path) -> tuple[ConfigCode, str, str | None]:

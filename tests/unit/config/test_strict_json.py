@@ -9,7 +9,7 @@ import pytest
 from pi_session_mcp.config.rules import MAX_NESTING, MAX_NUMBER_CHARACTERS, Rule
 from pi_session_mcp.config.strict_json import Parsed, Path, TextFlaw, TreeFlaw, parse
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = pytest.mark.timeout(60)
 
 MEBIBYTE = 1024 * 1024
 
@@ -122,6 +122,11 @@ def test_brackets_beside_each_other_or_in_strings_do_not_nest() -> None:
     assert isinstance(parse(b'["' + b"[{" * 100 + b'\\"[[", "' + b"[" * 100 + b'\\\\"]'), Parsed)
 
 
+@pytest.mark.parametrize("end", [b"", b"\\", b'\\"'])
+def test_brackets_in_a_string_that_does_not_end_do_not_nest(end: bytes) -> None:
+    assert parse(b'{"a": "' + b"[{" * 100 + end) == TextFlaw(Rule.NOT_JSON, 1, 7)
+
+
 @pytest.mark.parametrize("number", ["1", "-1", "1.", "1e"])
 def test_a_number_is_refused_one_character_past_the_limit(number: str) -> None:
     def of_length(length: int) -> bytes:
@@ -141,6 +146,7 @@ def test_a_number_is_refused_one_character_past_the_limit(number: str) -> None:
         b'"' * MEBIBYTE,
         b'["' + b"\\" * MEBIBYTE,
         b"[" * 40 + b'"' + b"\\n" * 500_000,
+        b"[" * 40 + b'"' + b'\\"' * 500_000,
         b"9" * MEBIBYTE,
         b"[1." + b"9" * MEBIBYTE + b"]",
         b"[1e" + b"9" * MEBIBYTE + b"]",
