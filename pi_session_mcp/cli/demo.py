@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.options import JsonOption
@@ -29,11 +29,19 @@ def demo(*, _json: JsonOption = False) -> Command:
 
 
 def _run(show: Show) -> Answer:
-    from pi_session_mcp.demo.run import run
-
     show.block(Prose("A client, the server, the Pi SDK and a scripted model, all on this machine."))
-    report = run(partial(_show_step, show))
-    return _outcome(report)
+    with show.working("Loading the client"):
+        from pi_session_mcp.demo.run import run
+    with ExitStack() as working:
+
+        def begin(name: str) -> None:
+            working.enter_context(show.working(name))
+
+        def end(step: DemoStep) -> None:
+            working.close()  # the spinner and the step would write over each other
+            _show_step(show, step)
+
+        return _outcome(run(end, begin))
 
 
 def _show_step(show: Show, step: DemoStep) -> None:
@@ -45,8 +53,10 @@ def _outcome(report: DemoReport) -> Outcome:
     """Success only if there were steps and every one of them was seen to happen."""
     seen = sum(step.ok for step in report.steps)
     ok = 0 < len(report.steps) == seen
-    summary = f"{seen} of {len(report.steps)} steps were seen to happen."
-    line = Line(Mark.OK, "done", summary) if ok else Line(Mark.FAILED, "failed", summary)
+    if ok:
+        line = Line(Mark.OK, "done", f"All {seen} steps were seen to happen.")
+    else:
+        line = Line(Mark.FAILED, "failed", f"{len(report.steps) - seen} of {len(report.steps)} steps failed.")
     status = ExitStatus.OK if ok else ExitStatus.FAILURE
     return Outcome(status, {"steps": [_member(step) for step in report.steps]}, (line,))
 

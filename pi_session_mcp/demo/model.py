@@ -41,7 +41,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Answer with the prefix and the text of all tool results since the last user message."""
+    """Answer with the prefix and the text of all tool results since the last user message, joined by the separator."""
+
+    prefix: str = ""
+    separator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Answer with the prefix and the first user message of the conversation."""
 
     prefix: str = ""
 
@@ -93,7 +101,7 @@ class Slow:
     gap_s: float
 
 
-Step = Say | Call | Echo | Fail | Stall | Silence | Drop | Lie | Finish | Slow
+Step = Say | Call | Echo | Recall | Fail | Stall | Silence | Drop | Lie | Finish | Slow
 
 _RETRIED = Fail | Stall | Silence | Drop | Lie | Finish
 """Steps that add no assistant message to the conversation, so that a client's retry sends the same messages again."""
@@ -258,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._stream(body, step)
 
-    def _stream(self, body: dict[str, Any], step: Say | Call | Echo | Finish | Slow) -> None:
+    def _stream(self, body: dict[str, Any], step: Say | Call | Echo | Recall | Finish | Slow) -> None:
         self._send_head(HTTPStatus.OK, "text/event-stream")
         for delta, gap_s in _deltas(step, body):
             if gap_s and self.server.traffic.stopping.wait(gap_s):
@@ -300,13 +308,18 @@ def _text(content: object) -> str:
     return ""
 
 
-def _deltas(step: Say | Call | Echo | Finish | Slow, body: dict[str, Any]) -> Iterator[tuple[dict[str, Any], float]]:
+def _deltas(
+    step: Say | Call | Echo | Recall | Finish | Slow, body: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], float]]:
     """The chunks of an answer, each with the pause before it in seconds."""
     match step:
         case Say(text) | Finish(_, text):
             yield {"role": "assistant", "content": text}, 0
-        case Echo(prefix):
-            yield {"role": "assistant", "content": prefix + _tool_results(body)}, 0
+        case Echo(prefix, separator):
+            yield {"role": "assistant", "content": prefix + separator.join(tool_results(body))}, 0
+        case Recall(prefix):
+            said = next((_text(each.get("content")) for each in body["messages"] if each.get("role") == "user"), "")
+            yield {"role": "assistant", "content": prefix + said}, 0
         case Slow(text, chunks, gap_s):
             size = max(1, -(-len(text) // chunks))
             for start in range(0, len(text), size):
@@ -317,9 +330,10 @@ def _deltas(step: Say | Call | Echo | Finish | Slow, body: dict[str, Any]) -> It
             yield {"role": "assistant", "content": None, "tool_calls": [call]}, 0
 
 
-def _tool_results(body: dict[str, Any]) -> str:
+def tool_results(body: dict[str, Any]) -> list[str]:
+    """The texts of the tool results since the last user message of a request."""
     _, since = _last_turn(body["messages"])
-    return "".join(_text(message.get("content")) for message in since if message.get("role") == "tool")
+    return [_text(message.get("content")) for message in since if message.get("role") == "tool"]
 
 
 def _finish_reason(step: Step) -> str:

@@ -12,6 +12,7 @@ class DemoStep:
     """One step: what was to happen, whether it was seen to happen, how long it took, and what was seen.
 
     `detail` holds lines such as an answer's text or a diff, made by the demonstration itself: no path of this machine.
+    Of a step that was not seen it holds what went wrong and, where known, what to do.
     """
 
     name: str
@@ -22,10 +23,13 @@ class DemoStep:
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """All steps, in the order in which they ended."""
+    """The steps that were tried, in the order in which they ended. The first that was not seen ends the attempt."""
 
     steps: tuple[DemoStep, ...]
 
+
+OnBegin: TypeAlias = Callable[[str], None]
+"""Told of each step by its name before it begins, from the thread that called `run`."""
 
 OnStep: TypeAlias = Callable[[DemoStep], None]
 """Told of each step as soon as it ended, from the thread that called `run`."""

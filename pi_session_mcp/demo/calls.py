@@ -1,0 +1,98 @@
+"""The tools, as the demonstration's client calls them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pi_session_mcp.demo.steps import NotSeen, require
+from pi_session_mcp.errors import MESSAGES, Code
+from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+_TURN_LIMIT_MS: Final = 50_000
+"""The longest that one call may wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One look at a turn."""
+
+    id: str
+    state: str
+    answer: str
+
+
+class Tools:
+    """The eight tools over one connection. Each method raises `NotSeen` when the call is answered with an error."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def capabilities(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Aliases of the workspaces and of the execution profiles."""
+        told = await self._call("pi_capabilities_get")
+        return _aliases(told["workspaces"]), _aliases(told["executionProfiles"])
+
+    async def start(self, workspace: str, profile: str) -> str:
+        """Start a session; its id."""
+        told = await self._call("pi_session_start", workspace=workspace, executionProfile=profile)
+        return str(told["session"]["id"])
+
+    async def session(self, session: str) -> dict[str, str]:
+        """Read one session."""
+        view: dict[str, str] = (await self._call("pi_session_get", sessionId=session))["session"]
+        return view
+
+    async def open_sessions(self) -> frozenset[str]:
+        """Ids of the open sessions."""
+        return frozenset(view["id"] for view in (await self._call("pi_session_list"))["sessions"])
+
+    async def prompt(self, session: str, prompt: str, *, wait_ms: int = _TURN_LIMIT_MS) -> Turn:
+        """Start a turn and wait for its end, at most so long."""
+        return _turn(await self._call("pi_session_prompt", sessionId=session, prompt=prompt, waitMs=wait_ms))
+
+    async def turn(self, session: str, turn: str) -> Turn:
+        """Read one turn."""
+        return _turn(await self._call("pi_turn_get", sessionId=session, turnId=turn))
+
+    async def abort(self, session: str) -> str:
+        """Abort the running turn; the session's state afterwards."""
+        return str((await self._call("pi_session_abort", sessionId=session))["session"]["state"])
+
+    async def close(self, session: str) -> str:
+        """Close the session; its state afterwards."""
+        return str((await self._call("pi_session_close", sessionId=session))["session"]["state"])
+
+    async def _call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        told: dict[str, Any] | None = (await self._client.call_tool(tool, arguments)).structured_content
+        if told is None or told.get("ok") is not True:
+            raise NotSeen(*_refusal(tool, str((told or {}).get("error", {}).get("code"))))
+        return told
+
+
+def completed(turn: Turn) -> str:
+    """The answer of a turn that was completed. Raises `NotSeen` for any other state."""
+    require(turn.state == "completed", f"The turn is {turn.state}, not completed.")
+    return turn.answer
+
+
+def _refusal(tool: str, code: str) -> tuple[str, ...]:
+    """What is told of an error; its message is looked up, not repeated."""
+    if code not in set(Code):
+        return (f"{tool} was answered with an unknown error.",)
+    told = (f"{tool}: {code} ({MESSAGES[Code(code)]})",)
+    if code == Code.PI_RUNTIME_UNAVAILABLE:
+        return (*told, str(REMEDIATIONS[RuntimeCode.PI_RUNTIME_MISSING]))
+    return told
+
+
+def _aliases(entries: list[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(entry["alias"]) for entry in entries)
+
+
+def _turn(told: dict[str, Any]) -> Turn:
+    turn = told["turn"]
+    return Turn(str(turn["turnId"]), str(turn["state"]), str(turn.get("assistantText", "")))

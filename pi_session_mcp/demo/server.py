@@ -1,0 +1,174 @@
+"""The server as a child of the demonstration, started as a client starts it, and seen from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import mcp_types
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp.shared.message import SessionMessage
+
+from pi_session_mcp.keeper.program import below, scan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+    from mcp.client._transport import TransportStreams
+
+    from pi_session_mcp.demo.world import World
+
+END_WITHIN_S: Final = 20.0
+"""The server itself gives up after 15 s; one that is still there after this is killed."""
+_REAP_WITHIN_S: Final = 5.0
+_LINE_LIMIT_BYTES: Final = 8 * 1024 * 1024
+_SAID_LIMIT: Final = 8
+
+_GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The server and all of its descendants at one moment, each by its id and its start."""
+
+    members: frozenset[tuple[int, str]]
+
+    def alive(self) -> int:
+        """How many of them run now; one that only waits to be reaped does not. Raises `OSError` or `ValueError`."""
+        return len(self.members & {(row.pid, row.start) for row in scan() if not row.ended})
+
+
+class RunningServer:
+    """A started server. Its owner is `running_server`."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._stdin: ByteSendStream = process.stdin
+        self._stdout: ByteReceiveStream = process.stdout
+        self._stderr: ByteReceiveStream = process.stderr
+        self._to_client, self._from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._to_server, self._from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        self.said: list[str] = []
+        """The codes of its latest diagnostics."""
+
+    @asynccontextmanager
+    async def transport(self) -> AsyncIterator[TransportStreams]:
+        """What an MCP client talks through; leaving it does not end the server."""
+        yield self._from_server, self._to_server
+
+    def family(self) -> Family:
+        """The server's process tree now. Raises `OSError` or `ValueError` when the process table cannot be read."""
+        rows = scan()
+        tree = [row for row in rows if row.pid == self._process.pid] + below(rows, {self._process.pid})
+        return Family(frozenset((row.pid, row.start) for row in tree if not row.ended))
+
+    async def end(self) -> int:
+        """Close its input, as a client does, and return its exit status; a server that does not end is killed."""
+        with anyio.CancelScope(shield=True):
+            self._from_server.close()
+            with suppress(*_GONE):
+                await self._stdin.aclose()
+            if not await self._wait(END_WITHIN_S):
+                # Its tree ends with it: keepers notice that their owner is gone.
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                await self._wait(_REAP_WITHIN_S)
+        return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
+
+    async def _wait(self, seconds: float) -> bool:
+        """Whether the server ended in time."""
+        with anyio.move_on_after(seconds):
+            await self._process.wait()
+        return self._process.returncode is not None
+
+    async def deliver(self) -> None:
+        """Hand the server's messages to the client; once that has left, read on, so that the server is not blocked."""
+        lines = BufferedByteReceiveStream(self._stdout)
+        async with _drained(self._stdout), self._to_client:
+            while True:
+                await self._to_client.send(_message(await lines.receive_until(b"\n", _LINE_LIMIT_BYTES)))
+
+    async def forward(self) -> None:
+        """Hand the client's messages to the server."""
+        with suppress(*_GONE):
+            async with self._from_client:
+                async for message in self._from_client:
+                    line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._stdin.send(line.encode() + b"\n")
+
+    async def listen(self) -> None:
+        """Take the server's diagnostics."""
+        lines = BufferedByteReceiveStream(self._stderr)
+        async with _drained(self._stderr):
+            while True:
+                code = _code(await lines.receive_until(b"\n", _LINE_LIMIT_BYTES))
+                if code is not None:
+                    self.said = [*self.said, code][-_SAID_LIMIT:]
+
+
+@asynccontextmanager
+async def running_server(world: World) -> AsyncIterator[RunningServer]:
+    """A server that has ended and was reaped when the block is left, however it is left. Raises `OSError`."""
+    with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would be nobody's
+        process = await anyio.open_process(
+            [sys.executable, "-P", "-m", "pi_session_mcp", "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=world.root,
+            env=world.environment(os.environ),
+            start_new_session=True,  # Ctrl-C in a terminal goes to our group, and we end the server in our own way
+        )
+    server = RunningServer(process)
+    async with anyio.create_task_group() as tasks:
+        for task in (server.deliver, server.forward, server.listen):
+            tasks.start_soon(task)
+        try:
+            yield server
+        finally:
+            await server.end()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    """A line from the server; one that is no message is a value for the client to judge."""
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _code(line: bytes) -> str | None:
+    """The code of one diagnostic."""
+    try:
+        diagnostic = json.loads(line)
+    except ValueError:
+        return None
+    code = diagnostic.get("code") if isinstance(diagnostic, dict) else None
+    return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,64}", code) else None
+
+
+@asynccontextmanager
+async def _drained(stream: ByteReceiveStream) -> AsyncIterator[None]:
+    """However the block ends, read on until the stream does: a server that cannot write could not end."""
+    try:
+        with suppress(*_GONE, anyio.IncompleteRead, anyio.DelimiterNotFound):
+            yield
+    finally:
+        with anyio.CancelScope(shield=True), suppress(*_GONE):
+            while True:
+                await stream.receive()
