@@ -1,0 +1,69 @@
+"""What every process test gets: an environment in which a server starts, and servers that are reaped."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.process.client import SERVE, Child
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, Protocol
+
+    class Start(Protocol):
+        """Starts a server that the test's end reaps; keywords become variables."""
+
+        def __call__(
+            self, *, command: Sequence[str] = SERVE, popen: dict[str, Any] | None = None, **variables: str
+        ) -> Child: ...
+
+
+TRIVIAL = (sys.executable, str(Path(__file__).parent / "trivial_server.py"))
+
+CONFIGURATION = {
+    "workspaces": {"here": "workspace"},
+    "executionProfiles": {
+        "scripted": {
+            "default": True,
+            "permissionProfile": "read-only",
+            "provider": "scripted",
+            "model": "scripted-1",
+            "thinkingLevel": "off",
+        }
+    },
+}
+
+
+@pytest.fixture
+def server_environment(tmp_path: Path) -> dict[str, str]:
+    """Variables of a client that knows a valid configuration and nothing else."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "home").mkdir()
+    configuration = tmp_path / "config.json"
+    configuration.write_text(json.dumps(CONFIGURATION))
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path / "home"),
+        "PI_CODING_AGENT_DIR": str(tmp_path / "pi"),
+        "PI_SESSION_MCP_CONFIG": str(configuration),
+    }
+
+
+@pytest.fixture
+def start(server_environment: dict[str, str]) -> Iterator[Start]:
+    """Start servers: the real one, or with `command=TRIVIAL` the one for descriptors, frames and endings."""
+    with ExitStack() as children:
+
+        def start_one(
+            *, command: Sequence[str] = SERVE, popen: dict[str, Any] | None = None, **variables: str
+        ) -> Child:
+            return children.enter_context(Child({**server_environment, **variables}, command, **(popen or {})))
+
+        yield start_one

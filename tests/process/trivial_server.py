@@ -1,0 +1,147 @@
+"""`serve` with another application: the same descriptors, front, transport and ending, without sessions and hosts.
+
+Its tools do what `arguments["do"]` says. Variables say how it misbehaves as a whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
+from pi_session_mcp.server.main import World, run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pi_session_mcp.server.serving import Open
+
+FAULT = os.environ.get("FAULT", "")
+CANARY = "canary-text-of-a-stranger"
+
+
+def judge() -> None:
+    """Where the real one reads the configuration."""
+    if FAULT == "crash-while-judging":
+        raise RuntimeError(CANARY)
+
+
+def load(_judged: None, world: World) -> Open:
+    """Where the real one imports everything."""
+    if FAULT == "slow-loading":
+        time.sleep(3600)
+    if FAULT == "print-while-loading":
+        sys.stdout.write(CANARY + "\n")
+        sys.stdout.flush()
+    return _Application(world).begin
+
+
+class _Application:
+    def __init__(self, world: World) -> None:
+        import anyio
+        from mcp.server.lowlevel import Server
+        from mcp_types import ListToolsResult, Tool
+
+        from pi_session_mcp import __version__
+
+        self._world = world
+        self._never = anyio.Event()
+        tools = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS])
+
+        async def list_tools(_ctx: object, _params: object) -> ListToolsResult:
+            return tools
+
+        instructions = CANARY if FAULT == "other-instructions" else INSTRUCTIONS
+        self.server: Any = Server(
+            SERVER_NAME,
+            version=__version__,
+            instructions=instructions,
+            on_list_tools=list_tools,
+            on_call_tool=self._call,
+        )
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[_Application]:
+        if FAULT == "crash-while-opening":
+            raise RuntimeError(CANARY)
+        yield self
+        if FAULT == "crash-while-closing":
+            raise RuntimeError(CANARY)
+
+    async def shutdown(self) -> None:
+        self._never.set()
+        if FAULT == "hang-in-shutdown":
+            _busy(3600)
+        if FAULT == "await-in-shutdown":
+            import anyio
+
+            await anyio.sleep_forever()
+
+    async def _call(self, _ctx: object, params: Any) -> Any:
+        from mcp_types import CallToolResult, TextContent
+
+        said = await self._do(params.arguments or {})
+        return CallToolResult(content=[TextContent(text="done")], structured_content=said)
+
+    async def _do(self, arguments: dict[str, Any]) -> Any:
+        wanted = arguments.get("do")
+        if wanted == "wait":
+            await self._never.wait()
+        if wanted == "count":
+            self._world.guard.count(1000, 3)
+        return _DEEDS.get(wanted, dict)(**{key: value for key, value in arguments.items() if key != "do"})
+
+
+def _raise() -> None:
+    raise RuntimeError(CANARY)
+
+
+def _log() -> dict[str, Any]:
+    logging.getLogger("somebody").error(CANARY)
+    warnings.warn(CANARY, stacklevel=1)
+    sys.stderr.write(CANARY)
+    return {}
+
+
+def _busy(seconds: float) -> dict[str, Any]:
+    time.sleep(seconds)
+    return {}
+
+
+def _print_everywhere() -> dict[str, Any]:
+    sys.stdout.write(CANARY)
+    sys.stdout.flush()
+    os.write(1, CANARY.encode())
+    subprocess.run(["/bin/echo", "-n", CANARY], check=True)
+    return {}
+
+
+def _inherited() -> dict[str, Any]:
+    """What a child finds on its stdin, and how many descriptors it has, when all that can be inherited are."""
+    script = "import os; print((os.read(0, 10), len(os.listdir('/dev/fd'))))"
+    found = subprocess.run([sys.executable, "-I", "-c", script], stdout=subprocess.PIPE, check=True, close_fds=False)
+    return {"inherited": found.stdout.decode()}
+
+
+_DEEDS: dict[Any, Any] = {
+    "echo": lambda text: {"echo": text},
+    "big": lambda size: {"text": "x" * size},
+    "lone-surrogate": lambda: {"text": "a\ud800b", "pair": "\ud83d\ude00"},
+    "not-a-number": lambda: {"number": float("nan")},
+    "no-json": lambda: {"thing": object()},
+    "raise": _raise,
+    "print": _print_everywhere,
+    "log": _log,
+    "busy": _busy,
+    "descriptors": _inherited,
+}
+
+
+if __name__ == "__main__":
+    run(judge, load)
