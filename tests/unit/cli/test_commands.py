@@ -67,7 +67,7 @@ def test_config_check_names_place_and_rule_of_an_invalid_file_and_never_a_value(
 
 
 def test_config_check_gives_line_and_column_of_a_syntax_error(shell: Shell, config: Path) -> None:
-    config.write_text('{\n  "workspaces": {},\n}')
+    config.write_text('{\n  "workspaces": {},\n  // off\n}')
 
     report = json.loads(shell.run("config", "check", "--json", env={"PI_SESSION_MCP_CONFIG": str(config)}).out)
 
