@@ -14,6 +14,7 @@ def main() -> int:
     """Run the command in `sys.argv` and return its exit status. `serve` does not return."""
     arguments = sys.argv[1:]
     if arguments == ["serve"]:
+        _end_by_signals()
         _shake_off_the_environment()
         from pi_session_mcp.server.main import run
 
@@ -30,6 +31,14 @@ def main() -> int:
     from pi_session_mcp.cli.app import main as command_line
 
     return command_line()
+
+
+def _end_by_signals() -> None:
+    """Until the server listens there is nothing to end but this process, and no traceback to leave on stderr."""
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
 
 def _shake_off_the_environment() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from typing import TYPE_CHECKING
@@ -37,6 +38,16 @@ def test_a_signal_ends_the_server_with_its_status(child: Child, number: signal.S
 
     assert child.wait() == STATUS[number]
     assert child.stderr == b""
+
+
+def test_a_signal_at_any_moment_of_the_start_ends_the_server_silently(start: Start) -> None:
+    for delay_ms in range(0, 120, 6):
+        child = start(command=TRIVIAL)
+        select.select([], [], [], delay_ms / 1000)
+        child.signal(signal.SIGTERM)
+
+        assert child.wait() in {143, -signal.SIGTERM}  # the latter before Python runs any of our code
+        assert child.stderr == b""
 
 
 def test_the_end_of_input_ends_the_server_with_success(start: Start) -> None:

@@ -1,0 +1,213 @@
+"""The plain loop before the hand-over: what it answers, what it keeps, and when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.server import opening as opening_module
+from pi_session_mcp.server.descriptors import Inlet, Outlet
+from pi_session_mcp.server.frames import LineSplitter
+from pi_session_mcp.server.front import Front, Identity
+from pi_session_mcp.server.lifecycle import Stop
+from pi_session_mcp.server.opening import Loading, Opening
+from pi_session_mcp.server.stderr import TransportErrors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pi_session_mcp.diagnostics import Diagnostic
+
+PATIENCE_S = 30
+CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"pi_session_list"}}\n'
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
+
+
+class Client:
+    """The other side of an opening, which runs in this thread when `attend` is called."""
+
+    def __init__(self) -> None:
+        inlet, self.writer = os.pipe()
+        self.reader, outlet = os.pipe()
+        self.said: list[Diagnostic] = []
+        self.inlet = Inlet(inlet)
+        self.front = Front(Identity("name", "1", "instructions", []))
+        self.splitter = LineSplitter()
+        self.opening = Opening(self.inlet, Outlet(outlet), self.splitter, self.front, TransportErrors(self.said.append))
+        self.stop = Stop(PATIENCE_S)
+        self._open = {inlet, self.writer, self.reader, outlet}
+
+    def send(self, data: bytes) -> None:
+        os.write(self.writer, data)
+
+    def close(self, fd: int) -> None:
+        self._open.remove(fd)
+        os.close(fd)
+
+    def close_all(self) -> None:
+        for fd in tuple(self._open):
+            self.close(fd)
+
+    def answers(self) -> list[Any]:
+        return [json.loads(line) for line in os.read(self.reader, 1 << 20).splitlines()]
+
+    def attend(self, judge: Callable[[], Any] = dict, load: Callable[[Any], Any] = lambda _judged: "loaded") -> Any:
+        loading: Loading[Any, Any] = Loading(judge, load)
+        self.opening.attend(loading, self.stop)
+        return loading
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    made = Client()
+    yield made
+    made.close_all()
+
+
+def test_it_ends_when_everything_is_loaded(client: Client) -> None:
+    client.send(PING % 1)
+    loading = client.attend(judge=lambda: 7, load=lambda judged: f"with {judged}")
+
+    assert loading.loaded == "with 7"
+    assert [answer["id"] for answer in client.answers()] == [1]
+    assert client.opening.waiting == []
+
+
+def test_what_it_cannot_answer_waits_with_everything_after_it_and_what_came_before_is_noted(client: Client) -> None:
+    client.send(PING % 1 + CALL % 2 + PING % 3 + b"no json\n" + b'{"half')
+    client.attend(load=after_reading(client, lines=3))
+
+    assert [line and line[:30] for line in client.opening.waiting] == [
+        (CALL % 2)[:30],
+        (PING % 3)[:30],
+        b"no json",
+    ]
+    assert [given.message.id for given in client.front.given] == [1]  # type: ignore[union-attr]
+    assert [answer["id"] for answer in client.answers()] == [1]
+    assert list(client.splitter.feed(b'"}\n')) == [b'{"half"}']
+
+
+def after_reading(client: Client, lines: int) -> Callable[[Any], str]:
+    """A load that takes until so many lines wait."""
+
+    def load(_judged: Any) -> str:
+        seen = threading.Event()
+        while len(client.opening.waiting) < lines:
+            seen.wait(0.001)
+        return "loaded"
+
+    return load
+
+
+def test_bad_lines_are_answered_and_said(client: Client) -> None:
+    client.send(b"no json\n[]\n" + PING % 1)
+    client.attend()
+
+    assert [answer.get("error", {}).get("code") for answer in client.answers()] == [-32700, -32600, None]
+    assert [each.reason for each in client.said] == ["parse"]
+
+
+def test_a_failure_ends_it_at_once_and_is_kept(client: Client) -> None:
+    def refuse() -> None:
+        raise LookupError
+
+    loading = client.attend(judge=refuse, load=pytest.fail)
+
+    assert isinstance(loading.failure, LookupError)
+    assert not loading.judged
+
+
+def test_input_that_ended_with_nothing_waiting_needs_only_the_judgement(client: Client) -> None:
+    client.send(PING % 1)
+    client.close(client.writer)
+    never = threading.Event()
+    loading = client.attend(load=lambda _judged: never.wait(PATIENCE_S))
+
+    assert loading.judged
+    assert loading.loaded is None
+    never.set()
+
+
+def test_input_that_ended_with_something_waiting_waits_for_everything(client: Client) -> None:
+    client.send(CALL % 1)
+    client.close(client.writer)
+    loading = client.attend()
+
+    assert loading.loaded == "loaded"
+    assert len(client.opening.waiting) == 1
+
+
+def test_a_reader_that_is_gone_ends_it(client: Client) -> None:
+    client.close(client.reader)
+    client.send(PING % 1)
+    never = threading.Event()
+    loading = client.attend(judge=lambda: never.wait(PATIENCE_S))
+
+    assert loading.loaded is None
+    never.set()
+
+
+def test_a_request_to_stop_ends_it(client: Client) -> None:
+    never = threading.Event()
+
+    def judge() -> None:
+        client.stop.request(ExitStatus.TERMINATED)
+        never.wait(PATIENCE_S)
+
+    client.attend(judge=judge)
+
+    assert client.stop.status == 143
+    never.set()
+
+
+def test_loading_begins_by_itself_when_nobody_speaks(client: Client) -> None:
+    assert client.attend().loaded == "loaded"
+
+
+def test_no_more_is_kept_than_the_bound_and_nothing_is_lost(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening_module, "_MAX_WAITING_BYTES", 1 << 20)
+    lines = [CALL % number for number in range(50_000)]
+    sender = threading.Thread(target=send_all, args=(client, b"".join(lines)))
+    sender.start()
+    client.attend(load=after_reading(client, lines=(1 << 20) // len(lines[-1])))
+
+    kept = client.opening.waiting.copy()
+    assert sum(len(line or b"") for line in kept) <= (1 << 20) + 65536
+    while len(kept) < len(lines):
+        kept.extend(client.splitter.feed(client.inlet.read()))
+    sender.join(PATIENCE_S)
+    assert [f"{line!r}" for line in kept] == [f"{line[:-1]!r}" for line in lines]
+
+
+def send_all(client: Client, data: bytes) -> None:
+    while data:
+        data = data[os.write(client.writer, data) :]
+
+
+def test_a_client_that_does_not_read_is_not_read_either(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening_module, "_MAX_PENDING_BYTES", 1000)
+    sender = threading.Thread(target=send_all, args=(client, b"x\n" * 20_000))
+    sender.start()
+
+    def load(_judged: Any) -> str:
+        while client.opening._outlet.pending < 1000:
+            threading.Event().wait(0.001)
+        return "loaded"
+
+    client.attend(load=load)
+
+    assert client.opening._outlet.pending < 1000 + 65536 // 2 * 76
+    received = b""
+    while client.opening._outlet.pending:
+        received += os.read(client.reader, 65536)
+        client.opening._outlet.pump()
+    while sender.is_alive():
+        client.inlet.read()
+    assert set(received.splitlines()) == {
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
+    }
