@@ -89,7 +89,7 @@ def assert_says_only_our_words(error: ConfigError) -> None:
     assert error.__context__ is None
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_a_mutated_configuration_is_loaded_or_refused_in_our_words(document: Any) -> None:
     try:
@@ -103,7 +103,7 @@ def test_a_mutated_configuration_is_loaded_or_refused_in_our_words(document: Any
     assert refusal_of(document).to_report() == caught.to_report()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_text_is_loaded_or_refused_in_our_words(data: st.DataObject) -> None:
     text = json.dumps(WHOLE, indent=1).replace("agent", CANARY).encode()
@@ -121,7 +121,7 @@ def test_a_damaged_text_is_loaded_or_refused_in_our_words(data: st.DataObject) -
     assert_says_only_our_words(caught)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_in_our_words(text: bytes) -> None:
     assert_says_only_our_words(refusal_of(text))
