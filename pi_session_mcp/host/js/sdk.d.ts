@@ -28,9 +28,9 @@ export interface ModelRuntime {
 export interface ResourceLoader {
   reload(): Promise<void>;
   getExtensions(): {
-    extensions: { tools: Map<unknown, unknown> }[];
-    errors: unknown[];
-    runtime: { mcpServers: { list(): unknown[] } };
+    extensions: { path: string; tools: Map<unknown, unknown> }[];
+    errors: { path: string }[];
+    runtime: { mcpServers: { list(): { extensionPath?: unknown }[] } };
   };
 }
 
@@ -40,7 +40,7 @@ export interface Services {
   modelRuntime: ModelRuntime;
   settingsManager: object;
   resourceLoader: ResourceLoader;
-  diagnostics: { type: string }[];
+  diagnostics: { type: string; message?: unknown }[];
 }
 
 export interface AgentSession {
@@ -54,7 +54,7 @@ export interface AgentSession {
   ): Promise<void>;
   abort(): Promise<void>;
   dispose(): void;
-  bindExtensions(bindings: { mode: "print"; onError: (error: unknown) => void }): Promise<void>;
+  bindExtensions(bindings: { mode: "print"; onError: (error: { extensionPath?: unknown }) => void }): Promise<void>;
 }
 
 export interface SessionRuntime {

@@ -3,28 +3,21 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
-import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
-import { boundedText } from "./frames.mjs";
 import { realLocation } from "./guard.mjs";
-import { areReadable } from "./pi_files.mjs";
+import { NO_OUTCOME, outcomeOf } from "./outcome.mjs";
+import { makeServices } from "./services.mjs";
 import { builtinTools } from "./tools.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").AgentSession} AgentSession */
 /** @typedef {import("./sdk.d.ts").AgentEvent} AgentEvent */
 /** @typedef {import("./sdk.d.ts").RequestOf} RequestOf */
-/** @typedef {{ turn: number, started: boolean, aborted: boolean, last: Outcome, done: Promise<void> }} Turn */
+/** @typedef {{ turn: number, started: boolean, aborted: boolean, last: import("./outcome.mjs").Outcome, done: Promise<void> }} Turn */
 /** @typedef {"new" | "loaded" | "opened" | "ready"} Stage */
-/** @typedef {{ stopReason: string | null, text: string }} Outcome */
 
-/** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
-const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
 const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const WORDS = ["started", "queued", "handled"];
-
-/** @type {Outcome} */
-const NO_OUTCOME = { stopReason: null, text: "" };
 
 export class Session {
   #sdk;
@@ -70,46 +63,44 @@ export class Session {
       if (![cwd, ...(entries ?? [])].every(isAbsolute)) throw new Failure("invalid");
       if (!(await stat(cwd)).isDirectory()) throw new Failure("failed");
       if (fileAccess === "workspace") this.#root = await realLocation(cwd);
-      this.#services = await this.#makeServices(await this.#makeModelRuntime(), await contextFiles(cwd));
+      this.#services = await makeServices(this.#sdk, { cwd, entries: entries ?? [], signal: this.#gone.signal });
       return this.#loadResult();
     });
-  }
-
-  /** A runtime of its own for each session: fresh credentials and models, and no other's registrations. */
-  async #makeModelRuntime() {
-    if (!(await areReadable(this.#sdk.getAgentDir()))) throw new Failure("pi_configuration");
-    const runtime = await this.#sdk.ModelRuntime.create({ refreshOnCreate: false, signal: this.#gone.signal });
-    if (runtime.getError() !== undefined) throw new Failure("pi_configuration");
-    return runtime;
-  }
-
-  /**
-   * @param {import("./sdk.d.ts").ModelRuntime} modelRuntime
-   * @param {import("./context.mjs").ContextFile[]} agentsFiles
-   * @returns {Promise<import("./sdk.d.ts").Services>}
-   */
-  async #makeServices(modelRuntime, agentsFiles) {
-    const { cwd, entries } = this.#request;
-    const agentDir = PRIVATE_AGENT_DIRECTORY;
-    // Cache warming sends requests that are billed.
-    const settingsManager = this.#sdk.SettingsManager.inMemory({ cacheWarming: "off" }, { projectTrusted: false });
-    const isolated = isolatedResources(agentsFiles);
-    if (entries?.length) {
-      const resourceLoaderOptions = { ...isolated, additionalExtensionPaths: entries };
-      const options = { cwd, agentDir, modelRuntime, settingsManager, resourceLoaderOptions };
-      return this.#sdk.createAgentSessionServices(options);
-    }
-    const resourceLoader = new this.#sdk.DefaultResourceLoader({ cwd, agentDir, settingsManager, ...isolated });
-    await resourceLoader.reload();
-    return { cwd, agentDir, modelRuntime, settingsManager, resourceLoader, diagnostics: [] };
   }
 
   #loadResult() {
     const { resourceLoader, diagnostics } = this.#made();
     const { extensions, errors } = resourceLoader.getExtensions();
     const faults = diagnostics.filter(({ type }) => type === "error");
-    const tools = extensions.flatMap((extension) => [...extension.tools.keys()].map(toolName));
-    return { extensions: extensions.length, errors: errors.length + faults.length, tools };
+    const loaded = extensions.map(({ path }) => path);
+    const failed = (this.#request.entries ?? []).filter(
+      (entry) =>
+        !loaded.includes(entry) ||
+        errors.some(({ path }) => path === entry) ||
+        faults.some(({ message }) => String(message).includes(`"${entry}"`)),
+    );
+    return {
+      extensions: extensions.length,
+      errors: errors.length + faults.length,
+      tools: this.#extensionTools(),
+      failed: this.#places(failed),
+    };
+  }
+
+  /** The tools that extensions have registered, each with the place of its extension among the entries. */
+  #extensionTools() {
+    const { extensions } = this.#made().resourceLoader.getExtensions();
+    return extensions.flatMap(({ path, tools }) =>
+      [...tools.keys()].map((name) => ({ name: toolName(name), entry: this.#request.entries?.indexOf(path) ?? -1 })),
+    );
+  }
+
+  /**
+   * Where extensions stand among the entries; no path leaves this process.
+   * @param {unknown[]} paths
+   */
+  #places(paths) {
+    return (this.#request.entries ?? []).flatMap((entry, place) => (paths.includes(entry) ? [place] : []));
   }
 
   /** @param {RequestOf["check"]} request @returns {Promise<object>} */
@@ -185,11 +176,17 @@ export class Session {
   bind() {
     return this.#step("opened", "ready", async () => {
       const session = this.#opened();
-      let hookErrors = 0;
-      await session.bindExtensions({ mode: "print", onError: () => hookErrors++ });
-      const { extensions, runtime } = this.#made().resourceLoader.getExtensions();
-      const extensionTools = extensions.flatMap((extension) => [...extension.tools.keys()].map(toolName));
-      return { ...this.#selection(), extensionTools, hookErrors, mcpServers: runtime.mcpServers.list().length };
+      /** @type {unknown[]} */
+      const failing = [];
+      await session.bindExtensions({ mode: "print", onError: (error) => failing.push(error?.extensionPath) });
+      const servers = this.#made().resourceLoader.getExtensions().runtime.mcpServers.list();
+      return {
+        ...this.#selection(),
+        extensionTools: this.#extensionTools(),
+        hookErrors: failing.length,
+        mcpServers: servers.length,
+        failed: this.#places([...failing, ...servers.map((server) => server?.extensionPath)]),
+      };
     });
   }
 
@@ -349,37 +346,7 @@ export class Session {
   }
 }
 
-/**
- * Nothing discovered, also not in the package of an extension, and no system prompt but Pi's own.
- * @param {import("./context.mjs").ContextFile[]} agentsFiles
- */
-function isolatedResources(agentsFiles) {
-  return {
-    noExtensions: true,
-    noSkills: true,
-    noPromptTemplates: true,
-    noThemes: true,
-    noContextFiles: true,
-    skillsOverride: () => ({ skills: [], diagnostics: [] }),
-    promptsOverride: () => ({ prompts: [], diagnostics: [] }),
-    themesOverride: () => ({ themes: [], diagnostics: [] }),
-    agentsFilesOverride: () => ({ agentsFiles }),
-    systemPromptOverride: () => undefined,
-    appendSystemPromptOverride: () => [],
-  };
-}
-
 /** @param {unknown} name extensions may register anything; what is no usable name becomes one that is refused */
 function toolName(name) {
   return typeof name === "string" ? name.toWellFormed() : "";
-}
-
-/** @param {import("./sdk.d.ts").AssistantMessage} message @returns {Outcome} */
-function outcomeOf({ stopReason, content }) {
-  const blocks = Array.isArray(content) ? content : [];
-  const texts = blocks.filter(({ type, text }) => type === "text" && typeof text === "string");
-  return {
-    stopReason: typeof stopReason === "string" ? stopReason.toWellFormed() : null,
-    text: boundedText(texts.map(({ text }) => text).join("")),
-  };
 }

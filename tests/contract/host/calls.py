@@ -25,3 +25,9 @@ def system_prompt(model: ScriptedModel) -> str:
     """The instructions in the latest request."""
     messages = model.requests[-1]["messages"]
     return "".join(str(message["content"]) for message in messages if message["role"] in {"system", "developer"})
+
+
+def bound(session: RawSession) -> RawSession:
+    """A session with extensions, ready for prompts."""
+    session.opened().ask("bind")
+    return session

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from pi_session_mcp.demo.model import Call, Fail, Say, Silence, Slow, Stall, Step, write_agent_directory
+from pi_session_mcp.demo.model import Call, Fail, Say, Silence, Slow, Stall, Step
 from tests.support.raw_host import CODING, WAIT_S, RawHost, Refused
 from tests.support.trees import kill_all, survivors
 
@@ -46,14 +46,6 @@ def running_bash(session: RawSession, model: ScriptedModel, workspace: Path) -> 
         yield processes
     finally:
         kill_all(processes)
-
-
-@pytest.fixture
-def own_host(runtime: Runtime, tmp_path: Path, model: ScriptedModel) -> Iterator[RawHost]:
-    write_agent_directory(tmp_path / "agent", model.base_url)
-    with RawHost(runtime, tmp_path / "agent", tmp_path) as host:
-        host.greet()
-        yield host
 
 
 def test_an_abort_without_a_turn_does_nothing(host: RawHost, workspace: Path) -> None:

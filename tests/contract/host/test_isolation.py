@@ -177,3 +177,42 @@ def test_commands_see_nothing_of_ours(
     assert "no channel" in seen.splitlines()
     assert not [line for line in seen.splitlines() if line.startswith(("NODE_", "PI_SESSION_MCP"))]
     assert host.process.wait(WAIT_S) == 0
+
+
+WATCHED_SDK = """
+import { appendFileSync } from "node:fs";
+import net from "node:net";
+import dns from "node:dns";
+const note = (where) => appendFileSync(%(notes)s, where + "\\n");
+const connect = net.Socket.prototype.connect;
+net.Socket.prototype.connect = function (...args) {
+  const options = Array.isArray(args[0]) ? args[0][0] : args[0];
+  note(String(options?.host ?? options?.path ?? options));
+  return connect.apply(this, args);
+};
+const lookup = dns.lookup;
+dns.lookup = (name, ...rest) => (note(name), lookup(name, ...rest));
+const sdk = await import(%(entry)s);
+export * from %(entry)s;
+"""
+
+
+def test_a_session_speaks_to_its_model_and_to_nobody_else(
+    runtime: Runtime, model: ScriptedModel, agent_directory: Path, workspace: Path, tmp_path: Path
+) -> None:
+    notes, watched = tmp_path / "notes", tmp_path / "watched.mjs"
+    watched.write_text(WATCHED_SDK % {"notes": json.dumps(str(notes)), "entry": json.dumps(str(runtime.sdk_entry))})
+    # Keys of built-in providers, whose catalogs Pi could ask for.
+    keys = {"ANTHROPIC_API_KEY": "canary", "OPENROUTER_API_KEY": "canary"}
+    with RawHost(runtime, agent_directory, tmp_path, **keys) as host:
+        host.ask("hello", protocol=1, sdk=str(watched), compileCache=None)
+        session = host.session(workspace, tools=CODING)
+        session.load()
+        for step in ("provider", "model", "check_auth", "get_auth", "availability"):
+            session.check(step)
+        session.open()
+        result_of(session, model, "grep", pattern="x")
+        result_of(session, model, "find", pattern="x")
+        result_of(session, model, "bash", command="true")
+
+    assert set(notes.read_text().split()) == {"127.0.0.1"}

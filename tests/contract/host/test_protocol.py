@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,13 +22,13 @@ EXIT_PROTOCOL = 3
 
 
 @pytest.fixture
-def own_host(runtime: Runtime, tmp_path: Path) -> Iterator[RawHost]:
+def new_host(runtime: Runtime, tmp_path: Path) -> Iterator[RawHost]:
     with RawHost(runtime, tmp_path / "agent", tmp_path) as host:
         yield host
 
 
-def test_the_greeting_tells_versions_and_exports(own_host: RawHost) -> None:
-    hello = own_host.greet()
+def test_the_greeting_tells_versions_and_exports(new_host: RawHost) -> None:
+    hello = new_host.greet()
 
     assert hello["protocol"] == PROTOCOL_VERSION
     assert node_is_supported(hello["node"])
@@ -35,30 +36,30 @@ def test_the_greeting_tells_versions_and_exports(own_host: RawHost) -> None:
     assert hello["exports"] == dict.fromkeys(REQUIRED_EXPORTS, True)
 
 
-def test_a_package_without_the_exports_is_reported_as_such(own_host: RawHost, tmp_path: Path) -> None:
+def test_a_package_without_the_exports_is_reported_as_such(new_host: RawHost, tmp_path: Path) -> None:
     entry = tmp_path / "other.mjs"
     entry.write_text("export const VERSION = '1.6.0';\n")
 
-    hello = own_host.ask("hello", protocol=1, sdk=str(entry), compileCache=None)
+    hello = new_host.ask("hello", protocol=1, sdk=str(entry), compileCache=None)
 
     assert hello["sdk"] == "1.6.0"
     assert {name for name, present in hello["exports"].items() if present} == {"VERSION"}
 
 
-def test_a_package_that_cannot_be_imported_is_refused(own_host: RawHost, tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_imported_is_refused(new_host: RawHost, tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
-        own_host.ask("hello", protocol=1, sdk=str(tmp_path / "missing.mjs"), compileCache=None)
+        new_host.ask("hello", protocol=1, sdk=str(tmp_path / "missing.mjs"), compileCache=None)
 
     assert refused.value.code == "sdk_import"
-    assert own_host.ask("ping") == {}
+    assert new_host.ask("ping") == {}
 
 
-def test_nothing_can_be_loaded_before_the_greeting_or_greeted_twice(own_host: RawHost, workspace: Path) -> None:
+def test_nothing_can_be_loaded_before_the_greeting_or_greeted_twice(new_host: RawHost, workspace: Path) -> None:
     with pytest.raises(Refused, match="order"):
-        own_host.session(workspace).load()
-    own_host.greet()
+        new_host.session(workspace).load()
+    new_host.greet()
     with pytest.raises(Refused, match="order"):
-        own_host.greet()
+        new_host.greet()
 
 
 def test_a_ping_is_answered_at_once(host: RawHost) -> None:
@@ -154,11 +155,11 @@ def frame(**members: object) -> bytes:
     ],
     ids=repr,
 )
-def test_what_is_no_frame_ends_the_host(own_host: RawHost, line: bytes) -> None:
-    own_host.send_raw(line)
+def test_what_is_no_frame_ends_the_host(new_host: RawHost, line: bytes) -> None:
+    new_host.send_raw(line)
 
-    assert own_host.next_frame() is None
-    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+    assert new_host.next_frame() is None
+    assert new_host.process.wait(WAIT_S) == EXIT_PROTOCOL
 
 
 def padded_ping(size: int) -> bytes:
@@ -167,24 +168,22 @@ def padded_ping(size: int) -> bytes:
     return line[:-1] + b" " * (size - len(line)) + b"\n"
 
 
-def test_a_line_as_long_as_a_frame_may_be_is_read(own_host: RawHost) -> None:
-    own_host.send_raw(padded_ping(MAX_FRAME_BYTES))
+def test_a_line_as_long_as_a_frame_may_be_is_read(new_host: RawHost) -> None:
+    new_host.send_raw(padded_ping(MAX_FRAME_BYTES))
 
-    assert own_host.next_frame() == {"re": 1, "ok": True, "result": {}}
-
-
-def test_a_longer_line_ends_the_host(own_host: RawHost) -> None:
-    try:
-        own_host.send_raw(padded_ping(MAX_FRAME_BYTES + 1))
-    except ConnectionError:
-        pass  # it does not wait for the end of the line
-    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+    assert new_host.next_frame() == {"re": 1, "ok": True, "result": {}}
 
 
-def test_a_line_without_an_end_ends_the_host(own_host: RawHost) -> None:
-    own_host.send_raw(b" " * MAX_FRAME_BYTES)
+def test_a_longer_line_ends_the_host(new_host: RawHost) -> None:
+    with suppress(ConnectionError):  # it does not wait for the end of the line
+        new_host.send_raw(padded_ping(MAX_FRAME_BYTES + 1))
+    assert new_host.process.wait(WAIT_S) == EXIT_PROTOCOL
 
-    assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
+
+def test_a_line_without_an_end_ends_the_host(new_host: RawHost) -> None:
+    new_host.send_raw(b" " * MAX_FRAME_BYTES)
+
+    assert new_host.process.wait(WAIT_S) == EXIT_PROTOCOL
 
 
 def test_only_a_newline_ends_a_line(host: RawHost, workspace: Path) -> None:
@@ -202,10 +201,10 @@ def test_only_a_newline_ends_a_line(host: RawHost, workspace: Path) -> None:
     assert session.settled(77)["stopReason"] == "stop"
 
 
-def test_frames_in_pieces_and_in_one_piece_are_the_same(own_host: RawHost) -> None:
+def test_frames_in_pieces_and_in_one_piece_are_the_same(new_host: RawHost) -> None:
     for byte in frame(id=1):
-        own_host.send_raw(bytes([byte]))
-    own_host.send_raw(frame(id=2) + frame(id=3)[:5])
-    own_host.send_raw(frame(id=3)[5:])
+        new_host.send_raw(bytes([byte]))
+    new_host.send_raw(frame(id=2) + frame(id=3)[:5])
+    new_host.send_raw(frame(id=3)[5:])
 
-    assert [own_host.next_frame() for _ in range(3)] == [{"re": n, "ok": True, "result": {}} for n in (1, 2, 3)]
+    assert [new_host.next_frame() for _ in range(3)] == [{"re": n, "ok": True, "result": {}} for n in (1, 2, 3)]

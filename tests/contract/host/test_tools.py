@@ -166,7 +166,8 @@ def test_edit_changes_a_file(session: RawSession, model: ScriptedModel, workspac
 @pytest.mark.parametrize("tool", ["read", "write", "edit"])
 def test_a_directory_is_no_file(session: RawSession, model: ScriptedModel, workspace: Path, tool: str) -> None:
     (workspace / "directory").mkdir()
-    more = {"write": {"content": "x"}, "edit": {"edits": [{"oldText": "a", "newText": "b"}]}}.get(tool, {})
+    change: dict[str, object] = {"content": "x"} if tool == "write" else {"edits": [{"oldText": "a", "newText": "b"}]}
+    more = {} if tool == "read" else change
 
     assert "directory" in result_of(session, model, tool, path="directory", **more)
 
