@@ -124,13 +124,15 @@ class ExitStatus(IntEnum):
 class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not an error of the program
     """An operation was refused with a stable code; nothing was lost.
 
-    `stage` is set when a session's creation failed. Neither carries foreign text.
+    `stage` is set when a session's creation failed, and `extension` (`<name>@<version>`, as configured) when one
+    pinned extension is known to be the reason. None of them carries foreign text.
     """
 
-    def __init__(self, code: Code, *, stage: Stage | None = None) -> None:
+    def __init__(self, code: Code, *, stage: Stage | None = None, extension: str | None = None) -> None:
         super().__init__(code.value)
         self.code = code
         self.stage = stage
+        self.extension = extension
 
     @property
     def message(self) -> str:

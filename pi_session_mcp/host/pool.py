@@ -35,6 +35,8 @@ class HostPool:
         self._count = count
         self._hosts: set[Host] = set()
         self._shared: Host | None = None
+        self._spare: Host | None = None
+        self._is_over = False
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup
 
@@ -45,8 +47,9 @@ class HostPool:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._is_over = True
         for host in self._hosts:
-            host.end()
+            host.end(now=host.sessions == 0)  # one that holds no session has nothing to dispose of
         return await self._stack.__aexit__(kind, error, trace)
 
     async def shared(self) -> Host:
@@ -57,19 +60,30 @@ class HostPool:
         return await self._occupied(self._shared_host())
 
     async def own(self) -> Host:
-        """A host for one session alone, greeted and occupied by it. Raises as `shared`."""
-        host = self._start()
+        """A host for one session alone, greeted and occupied by it: the spare one, if there is one. Raises as `shared`.
+
+        The next spare is started by `warm`, so that it does not compete with the session that this one is for.
+        """
+        host, self._spare = self._spare_host(), None
         host.retiring = True  # it ends when its session leaves
         return await self._occupied(host)
 
-    def warm(self) -> None:
-        """Start the shared host if there is none. Returns at once."""
-        self._shared_host()
+    def warm(self, *, shared: bool = True, spare: bool = False) -> None:
+        """Start the shared host, and a spare one for `own`, where there is none. Returns at once."""
+        if shared and not self._is_over:
+            self._shared_host()
+        if spare and not self._is_over:
+            self._spare_host()
 
     def _shared_host(self) -> Host:
         if self._shared is None or not self._shared.usable:
             self._shared = self._start()
         return self._shared
+
+    def _spare_host(self) -> Host:
+        if self._spare is None or not self._spare.usable:
+            self._spare = self._start()
+        return self._spare
 
     async def _occupied(self, host: Host) -> Host:
         host.occupy()

@@ -167,12 +167,23 @@ class HelloResult(_Frame):
     exports: dict[str, bool]
 
 
+class RegisteredTool(_Frame):
+    """A tool of an extension. `entry` is the extension's place in `Load.entries`, or -1 when it has none."""
+
+    name: str
+    entry: int
+
+
 class LoadResult(_Frame):
-    """How many extensions were loaded, how many errors were reported, and the tools that they registered."""
+    """How many extensions were loaded, how many errors were reported, and the tools that they registered.
+
+    `failed` are the places, in `Load.entries`, of those that did not load without an error.
+    """
 
     extensions: int
     errors: int
-    tools: list[str]
+    tools: list[RegisteredTool]
+    failed: list[int]
 
 
 class CheckResult(_Frame):
@@ -191,15 +202,19 @@ class OpenResult(_Frame):
 
 
 class BindResult(_Frame):
-    """What the session has after binding."""
+    """What the session has after binding.
+
+    `failed` are the places, in `Load.entries`, of those whose hook failed or that registered an MCP server.
+    """
 
     provider: str
     model: str
     thinkingLevel: str
     activeTools: list[str]
-    extensionTools: list[str]
+    extensionTools: list[RegisteredTool]
     hookErrors: int
     mcpServers: int
+    failed: list[int]
 
 
 class PromptResult(_Frame):

@@ -266,5 +266,6 @@ class _Calls:
                 provider=profile.provider,
                 model=profile.model,
                 thinking_level=profile.thinking_level,
+                extension=refusal.extension,
             )
         )

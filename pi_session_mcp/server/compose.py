@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.extensions.check import place_of
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
@@ -22,7 +23,7 @@ from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from anyio.abc import TaskGroup
 
@@ -49,8 +50,15 @@ async def compose(
     """
     bounds = deadlines or Deadlines()
     adopt_orphans()
-    async with HostPool(_launcher(configuration), _host_bounds(bounds), report, count) as pool:
-        pi = HostedSessions(pool, bounds)
+    environ, cwd = dict(os.environ), _working_directory()
+    launcher = _launcher(configuration, environ, cwd)
+    async with HostPool(launcher, _host_bounds(bounds), report, count) as pool:
+        pi = HostedSessions(
+            pool,
+            bounds,
+            configuration.execution_profiles,
+            lambda: place_of(configuration, agent_directory(configuration, environ, cwd)),
+        )
         async with (
             Registry(configuration, pi, report=report, deadlines=bounds) as registry,
             anyio.create_task_group() as warming,
@@ -84,10 +92,7 @@ def _host_bounds(deadlines: Deadlines) -> HostBounds:
     return HostBounds(start_s=deadlines.host_start_s, ping_s=deadlines.host_ping_s, idle_s=deadlines.host_idle_s)
 
 
-def _launcher(configuration: Configuration) -> Callable[[], Launch]:
-    environ = dict(os.environ)
-    cwd = _working_directory()
-
+def _launcher(configuration: Configuration, environ: Mapping[str, str], cwd: Path) -> Callable[[], Launch]:
     def prepare() -> Launch:
         """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
         found = locate(configuration, environ, cwd)

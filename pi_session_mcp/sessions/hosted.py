@@ -1,0 +1,141 @@
+"""One Pi session on a real Pi host: its requests, its events, and its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.host.client import HostFailed
+from pi_session_mcp.host.protocol import (
+    Abort,
+    Activity,
+    Dispose,
+    Empty,
+    HostGone,
+    Prompt,
+    PromptResult,
+    Run,
+    Settled,
+)
+from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
+
+if TYPE_CHECKING:
+    from pi_session_mcp.host.client import ResultT
+    from pi_session_mcp.host.host import Host
+    from pi_session_mcp.host.protocol import Request
+    from pi_session_mcp.sessions.deadlines import Deadlines
+    from pi_session_mcp.sessions.ports import SessionEvents
+
+
+class HostedSession:
+    """`ports.PiSession` on a real Pi host; also the place where its events arrive.
+
+    Made on a host that is occupied for it, which it vacates when it leaves. A host of its own ends with it. Raises
+    `HostGone` when the host has ended already; then the maker vacates it.
+    """
+
+    def __init__(self, host: Host, events: SessionEvents, deadlines: Deadlines, *, own_host: bool) -> None:
+        self.selection = Selection("", "", "")
+        self._host = host
+        self._client = host.client
+        self._events = events
+        self._deadlines = deadlines
+        self._own_host = own_host
+        self._placed = True
+        self.key = self._client.place(self)
+
+    @property
+    def own_host(self) -> bool:
+        """See `ports.PiSession.own_host`."""
+        return self._own_host
+
+    async def ask(
+        self, request: Request, result: type[ResultT], *, within_s: float, runs_extensions: bool = False
+    ) -> ResultT:
+        """One request of this session's creation. Raises `TimeoutError`, `HostFailed` and `HostGone`.
+
+        A host that is half late is pinged, unless the request runs code of extensions: that may keep a host from
+        answering, and whoever asks ends such a host at the request's own bound.
+        """
+        watch_after_s = None if runs_extensions else within_s / 2
+        return await self._client.request(request, result, within_s=within_s, watch_after_s=watch_after_s)
+
+    async def prompt(self, turn: int, text: str) -> Preflight:
+        """See `ports.PiSession.prompt`."""
+        request = Prompt(session=self.key, turn=turn, text=text)
+        try:
+            result = await self._client.request(request, PromptResult, watch_after_s=self._deadlines.preflight_s / 2)
+        except HostFailed:
+            return Preflight.REJECTED
+        return Preflight(result.preflight)
+
+    async def abort(self) -> None:
+        """See `ports.PiSession.abort`."""
+        try:
+            await self._client.request(Abort(session=self.key), Empty, watch_after_s=self._deadlines.abort_s / 2)
+        except HostFailed as error:
+            raise Refusal(Code.ABORT_FAILED) from error
+
+    # --- its end -----------------------------------------------------------------------------------------------------
+
+    async def dispose(self) -> None:
+        """See `ports.PiSession.dispose`. A host of its own is gone when this returns."""
+        if self._placed:
+            try:
+                await self._client.request(Dispose(session=self.key), Empty, watch_after_s=self._deadlines.close_s / 2)
+            except (HostGone, HostFailed):
+                pass  # gone is disposed of; a host that cannot dispose is ended by who bounds this
+            finally:
+                self._leave()
+        if self._own_host:
+            await self._host.gone.wait()
+
+    async def discard(self) -> None:
+        """Dispose of a session that is not admitted, also when the caller is cancelled; bounded.
+
+        A host of its own that takes too long over it is ended for certain, and waited for.
+        """
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(self._dispose_within_s):
+                await self.dispose()
+            if self._own_host:
+                self.end_host()
+                with anyio.move_on_after(self._deadlines.close_s):
+                    await self._host.gone.wait()
+
+    @property
+    def _dispose_within_s(self) -> float:
+        """An extension's `session_shutdown` may take as long as a step of the creation."""
+        return self._deadlines.creation_step_s if self._own_host else self._deadlines.close_s
+
+    def end_host(self) -> None:
+        """See `ports.PiSession.end_host`."""
+        if self._own_host:
+            self._host.end(now=True)
+        else:
+            self._host.retire()
+
+    def _leave(self) -> None:
+        if self._placed:
+            self._placed = False
+            self._client.remove(self.key)
+            self._host.vacate()
+
+    # --- events of the host ------------------------------------------------------------------------------------------
+
+    def host_event(self, event: Activity | Settled | Run) -> None:
+        """Pass an event on in the registry's words."""
+        match event:
+            case Activity(turn=turn):
+                self._events.activity(turn)
+            case Settled(turn=turn, stopReason=reason, aborted=aborted, text=text):
+                self._events.settled(turn, Outcome(reason, aborted, text))
+            case Run(active=active):
+                self._events.foreign_run(active=active)
+
+    def host_ended(self) -> None:
+        """The host is gone, and this session with it."""
+        self._leave()
+        self._events.host_ended()

@@ -1,0 +1,72 @@
+"""The pinned extensions of one session under way: their files, and which of them a failure belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.extensions import pin
+from pi_session_mcp.extensions.resolve import Place, Resolved, confirm_unchanged, resolve_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pi_session_mcp.config.model import ExecutionProfile
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedExtensions:
+    """What was resolved for a session, and where; false when its profile has no extensions."""
+
+    resolved: tuple[Resolved, ...] = ()
+    place: Place | None = None
+
+    @classmethod
+    async def resolve(cls, profile: ExecutionProfile, place: Callable[[], Place], *, within_s: float) -> Self:
+        """The profile's extensions as they are installed now. Raises `Refusal`."""
+        if not profile.extensions:
+            return cls()
+        found = place()
+        pins = [pin.parse(text) for text in profile.extensions]
+        return cls(await _reading(partial(resolve_all, pins, found), Stage.EXTENSION_RESOLVE, within_s), found)
+
+    async def confirm_unchanged(self, *, within_s: float) -> None:
+        """Raise `Refusal(EXTENSION_VERSION_MISMATCH)` if a file is not the one that was resolved."""
+        if self.place is not None:
+            await _reading(partial(confirm_unchanged, self.resolved, self.place), Stage.EXTENSION_LOAD, within_s)
+
+    def __bool__(self) -> bool:
+        return bool(self.resolved)
+
+    @property
+    def entries(self) -> tuple[Path, ...]:
+        """The files that Pi loads, in order; a place in here is what the host means by an entry."""
+        return tuple(entry.path for one in self.resolved for entry in one.entries)
+
+    def refusal(self, code: Code, stage: Stage, *, entries: Sequence[int] = ()) -> Refusal:
+        """A refusal for the extension of the first of `entries`, or for the only one; else it names none.
+
+        The numbers come from a process that runs foreign code, so what is out of range is nobody's.
+        """
+        owners = [str(one.pin) for one in self.resolved for _ in one.entries]
+        blamed = next((owners[entry] for entry in entries if 0 <= entry < len(owners)), None)
+        if blamed is None and len(self.resolved) == 1:
+            blamed = owners[0]
+        return Refusal(code, stage=stage, extension=blamed)
+
+
+async def _reading(read: Callable[[], T], stage: Stage, within_s: float) -> T:
+    """Read in a thread, since a file system may take its time; a thread that it keeps for ever is left behind."""
+    try:
+        with anyio.fail_after(within_s):
+            return await to_thread.run_sync(read, abandon_on_cancel=True)
+    except TimeoutError:
+        raise Refusal(Code.EXTENSION_LOAD_FAILED, stage=stage) from None

@@ -1,0 +1,152 @@
+"""The steps of a session's creation, each with its bound and with what its failure is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.extensions.tools import ExtensionTool, repeated
+from pi_session_mcp.host.client import HostFailed
+from pi_session_mcp.host.protocol import (
+    Bind,
+    BindResult,
+    Check,
+    CheckResult,
+    Load,
+    LoadResult,
+    Open,
+    OpenResult,
+    RegisteredTool,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.sessions.deadlines import Deadlines
+    from pi_session_mcp.sessions.hosted import HostedSession
+    from pi_session_mcp.sessions.pinned import PinnedExtensions
+    from pi_session_mcp.sessions.ports import SessionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One question before creation: its name for the host, and the code of a no, of a failure, and of a late answer."""
+
+    step: Literal["provider", "model", "check_auth", "get_auth", "availability"]
+    stage: Stage
+    no: Code
+    failed: Code
+
+
+CHECKS: Final = (
+    CheckStep("provider", Stage.PROVIDER, Code.UNKNOWN_PROVIDER, Code.PI_SESSION_CREATION_FAILED),
+    CheckStep("model", Stage.MODEL, Code.UNKNOWN_MODEL, Code.PI_SESSION_CREATION_FAILED),
+    CheckStep("check_auth", Stage.CHECK_AUTH, Code.LOCAL_AUTHENTICATION_MISSING, Code.LOCAL_AUTHENTICATION_UNAVAILABLE),
+    CheckStep("get_auth", Stage.GET_AUTH, Code.LOCAL_AUTHENTICATION_MISSING, Code.LOCAL_AUTHENTICATION_UNAVAILABLE),
+    CheckStep("availability", Stage.AVAILABILITY, Code.MODEL_UNAVAILABLE, Code.PI_SESSION_CREATION_FAILED),
+)
+"""In the order in which they are asked."""
+
+
+async def load(
+    session: HostedSession, spec: SessionSpec, extensions: PinnedExtensions, deadlines: Deadlines
+) -> tuple[ExtensionTool, ...]:
+    """Make the session's runtime and resources, load its extensions, and return the tools that they register."""
+    if extensions:
+        return await _load_extensions(session, spec, extensions, deadlines)
+    try:
+        await session.ask(_load_request(session, spec), LoadResult, within_s=deadlines.creation_step_s)
+    except TimeoutError:
+        raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
+    except HostFailed as failure:
+        _refuse_pi_configuration(failure)
+        raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
+    return ()
+
+
+async def _load_extensions(
+    session: HostedSession, spec: SessionSpec, extensions: PinnedExtensions, deadlines: Deadlines
+) -> tuple[ExtensionTool, ...]:
+    request = _load_request(session, spec, extensions)
+    loaded: LoadResult | None = None
+    try:
+        loaded = await session.ask(request, LoadResult, within_s=deadlines.creation_step_s, runs_extensions=True)
+    except TimeoutError:
+        # Nothing is open yet that could be disposed of, and the code that hangs would not let us.
+        session.end_host()
+        raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD) from None
+    except HostFailed as failure:
+        _refuse_pi_configuration(failure)
+    # Before its outcome is judged: what failed may be a version that nobody has pinned.
+    await extensions.confirm_unchanged(within_s=deadlines.check_step_s)
+    return _registered(loaded, extensions)
+
+
+def _registered(loaded: LoadResult | None, extensions: PinnedExtensions) -> tuple[ExtensionTool, ...]:
+    """The registered tools, if every entry has loaded. Raises `Refusal`.
+
+    Pi reports a tool that two extensions have as an error of loading; that is a conflict and is judged as one later.
+    """
+    if loaded is None:
+        raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD)
+    tools = extension_tools(loaded.tools)
+    if loaded.extensions != len(extensions.entries) or loaded.errors > repeated(tools):
+        raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD, entries=loaded.failed)
+    return tools
+
+
+async def check(session: HostedSession, profile: ExecutionProfile, step: CheckStep, deadlines: Deadlines) -> None:
+    """Ask one question about the provider and the model. Raises `Refusal` unless the answer is yes."""
+    request = Check(session=session.key, step=step.step, provider=profile.provider, model=profile.model)
+    try:
+        answer = await session.ask(request, CheckResult, within_s=deadlines.check_step_s)
+    except (TimeoutError, HostFailed):
+        raise Refusal(step.failed, stage=step.stage) from None
+    if not answer.found:
+        raise Refusal(step.no, stage=step.stage)
+
+
+async def open_session(
+    session: HostedSession, profile: ExecutionProfile, tools: Sequence[str], deadlines: Deadlines
+) -> OpenResult:
+    """Create the session in Pi with exactly these tools."""
+    request = Open(
+        session=session.key,
+        provider=profile.provider,
+        model=profile.model,
+        thinkingLevel=profile.thinking_level,
+        tools=list(tools),
+    )
+    try:
+        return await session.ask(
+            request, OpenResult, within_s=deadlines.creation_step_s, runs_extensions=session.own_host
+        )
+    except (TimeoutError, HostFailed):
+        raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.CREATE_SESSION) from None
+
+
+async def bind(session: HostedSession, extensions: PinnedExtensions, deadlines: Deadlines) -> BindResult:
+    """Bind the extensions, which starts the session for them, once."""
+    try:
+        return await session.ask(
+            Bind(session=session.key), BindResult, within_s=deadlines.creation_step_s, runs_extensions=True
+        )
+    except (TimeoutError, HostFailed):
+        raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_BIND) from None
+
+
+def extension_tools(registered: Sequence[RegisteredTool]) -> tuple[ExtensionTool, ...]:
+    """The tools in the words of `extensions.tools`."""
+    return tuple(ExtensionTool(tool.name, tool.entry) for tool in registered)
+
+
+def _load_request(session: HostedSession, spec: SessionSpec, extensions: PinnedExtensions | None = None) -> Load:
+    entries = [] if extensions is None else [str(path) for path in extensions.entries]
+    return Load(session=session.key, cwd=str(spec.directory), fileAccess=spec.profile.file_access, entries=entries)
+
+
+def _refuse_pi_configuration(failure: HostFailed) -> None:
+    if failure.code == "pi_configuration":
+        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME) from None
