@@ -41,6 +41,7 @@ class Stop:
         threading.Thread(target=self._watch, name="shutdown-watchdog", daemon=True).start()
         for number in _STATUS:
             signal.signal(number, self._on_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STATUS)  # a client may have started us with them blocked
 
     def on_request(self, wake: Callable[[], object]) -> None:
         """Call `wake` when the end is requested; at once if it already was. Replaces the one before."""

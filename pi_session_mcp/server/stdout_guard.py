@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.diagnostics import Report
 
 _READ_SIZE: Final = 64 * 1024
+_READS: Final = 16
+"""In one turn, so that an endless flood does not keep the thread from saying so, nor the process from ending."""
 _INTERVAL_S: Final = 1.0
 """At most one line of ours in this time."""
 
@@ -73,6 +75,7 @@ class StdoutGuard:
 
     def __init__(self, foreign: int, report: Report) -> None:
         self._foreign = foreign
+        os.set_blocking(foreign, False)  # two threads read it at the end; it is ours alone
         self._report = report
         self._lock = threading.Lock()
         self._bytes = 0
@@ -109,10 +112,11 @@ class StdoutGuard:
         poller.register(self._foreign, select.POLLIN)
         poller.register(self._wake_read, select.POLLIN)
         while not self._finished:
-            ready = poller.poll(self._silence_left_ms())
-            if any(fd == self._wake_read for fd, _ in ready):
+            ready = dict(poller.poll(self._silence_left_ms()))
+            if self._wake_read in ready:
                 os.read(self._wake_read, _READ_SIZE)
-            self._read_foreign()
+            if self._foreign in ready and not self._read_foreign():
+                poller.unregister(self._foreign)  # somebody closed descriptor 1; polling on would never wait
             if self._silence_left_ms() == 0 and not self._finished:
                 self._say()
 
@@ -125,11 +129,19 @@ class StdoutGuard:
                 return 0
             return max(0.0, self._said_at + _INTERVAL_S - monotonic()) * 1000
 
-    def _read_foreign(self) -> None:
-        with self._lock:
-            while select.select([self._foreign], [], [], 0)[0]:
-                self._bytes += len(os.read(self._foreign, _READ_SIZE))
+    def _read_foreign(self) -> bool:
+        """Count what is there now, or as much of it as one turn may take; whether more can come."""
+        for _ in range(_READS):
+            try:
+                size = len(os.read(self._foreign, _READ_SIZE))
+            except BlockingIOError:
+                return True
+            if not size:
+                return False
+            with self._lock:  # for the counting only: `count` is called by the event loop
+                self._bytes += size
                 self._writes += 1
+        return True
 
     def _say(self) -> None:
         from pi_session_mcp.diagnostics import Diagnostic, Event

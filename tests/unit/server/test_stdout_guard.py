@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from queue import Queue
 from typing import TYPE_CHECKING
 
@@ -84,3 +86,38 @@ def test_a_flood_does_not_block_its_writer_and_is_counted_whole(
     while total < 5_000_000:
         total += guarded.said.get(timeout=PATIENCE_S).bytes or 0
     assert total == 5_000_000
+
+
+def test_an_endless_flood_keeps_neither_counts_nor_the_end_waiting(guarded: Guarded) -> None:
+    over = threading.Event()
+
+    def flood() -> None:
+        while not over.is_set():
+            os.write(guarded.entrance, b"x" * 50_000)
+
+    writer = threading.Thread(target=flood, daemon=True)
+    writer.start()
+    guarded.said.get(timeout=PATIENCE_S)
+    guarded.guard.count(1, 1)
+    guarded.said.get(timeout=PATIENCE_S)
+    guarded.guard.finish()
+    over.set()
+    while writer.is_alive():
+        guarded.guard._read_foreign()
+
+    assert guarded.said.get(timeout=PATIENCE_S).bytes
+
+
+def test_a_closed_stdout_costs_nothing_and_counts_go_on() -> None:
+    made = Guarded()
+    os.close(made.entrance)
+    made.guard.start()
+    made.guard.count(5, 1)
+    assert made.said.get(timeout=PATIENCE_S) == suppressed(5, 1)
+    before = time.process_time()
+    made.guard.count(6, 1)
+    assert made.said.get(timeout=PATIENCE_S) == suppressed(6, 1)  # a second later
+
+    assert time.process_time() - before < 0.5
+    made.guard.finish()
+    made.guard.count(0, 1)
