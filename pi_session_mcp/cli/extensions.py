@@ -1,0 +1,105 @@
+"""`pi-session-mcp extensions check`: the configured pins against what Pi has installed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from pi_session_mcp.cli.config import refusal
+from pi_session_mcp.cli.options import JsonOption
+from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Prose, Show
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.extensions.check import Finding
+
+HELP: Final = """Check the Pi extensions that the configuration pins.
+
+\b
+Example:
+  pi-session-mcp extensions check
+"""
+
+_CHECK_HELP: Final = """Check that every pinned Pi extension is installed as pinned.
+
+Files are read and nothing is run, installed or fetched. The exit status is 2 when an extension of any profile is not
+installed, has another version or cannot be loaded from its files; a session of that profile would be refused with the
+same code.
+
+\b
+Example:
+  pi-session-mcp extensions check
+"""
+
+
+def group(app: typer.Typer) -> typer.Typer:
+    """`app` with this group's commands."""
+    app.callback()(_extensions)
+    app.command("check", help=_CHECK_HELP)(check)
+    return app
+
+
+def check(*, _json: JsonOption = False) -> Command:
+    """The parsed command."""
+    return _check
+
+
+def _extensions() -> None:
+    """Keeps a group of one command a group."""
+
+
+def _check(_show: Show) -> Answer:
+    from pi_session_mcp.config.errors import ConfigError
+    from pi_session_mcp.config.load import config_path_for_operator, load
+
+    try:
+        configuration = load(config_path_for_operator(os.environ, Path.cwd()))
+    except ConfigError as refused:
+        return refusal(refused)
+    return _checked(configuration)
+
+
+def _checked(configuration: Configuration) -> Outcome:
+    from pi_session_mcp.errors import Refusal
+    from pi_session_mcp.extensions.check import check as look
+    from pi_session_mcp.runtime.agent_directory import agent_directory
+
+    if not any(profile.extensions for profile in configuration.execution_profiles.values()):
+        return _found(())
+    try:
+        place = agent_directory(configuration, os.environ, Path.cwd())
+    except Refusal as no_home:
+        blocks = (Line(Mark.FAILED, "failed", no_home.code.value), Facts((("do", _NO_HOME),)))
+        return Outcome(ExitStatus.CHECK_FAILED, {"code": no_home.code.value, "remediation": _NO_HOME}, blocks)
+    return _found(look(configuration, place))
+
+
+_NO_HOME: Final = "Set HOME, or piAgentDirectory in the configuration."
+
+
+def _found(findings: tuple[Finding, ...]) -> Outcome:
+    status = ExitStatus.OK if all(one.fault is None for one in findings) else ExitStatus.CHECK_FAILED
+    members: list[Json] = [_member(one) for one in findings]
+    blocks = tuple(block for one in findings for block in _blocks(one))
+    return Outcome(status, {"extensions": members}, blocks or (Prose("No profile pins an extension."),))
+
+
+def _member(one: Finding) -> dict[str, Json]:
+    said: dict[str, Json] = {
+        "profile": one.profile,
+        "name": one.pin.name,
+        "version": one.pin.version,
+        "status": one.status,
+    }
+    return said if one.remediation is None else {**said, "remediation": one.remediation}
+
+
+def _blocks(one: Finding) -> tuple[Block, ...]:
+    subject = f"{one.profile}: {one.pin}"
+    if one.remediation is None:
+        return (Line(Mark.OK, "ok", subject),)
+    return (Line(Mark.FAILED, "failed", f"{subject} {one.status}"), Facts((("do", one.remediation),)))
