@@ -128,16 +128,15 @@ class Session:
 
     def foreign_run(self, *, active: bool) -> None:
         """See `SessionEvents.foreign_run`."""
-        self._foreign_run = active and not self._host_is_gone
+        self._foreign_run = active
 
     def host_ended(self) -> None:
         """See `SessionEvents.host_ended`. Also called when a call into Pi finds the host gone; the first one counts."""
         if self._host_is_gone:
             return
         self._host_is_gone = True
-        self._foreign_run = False
         if self._turn is not None:
-            self._turn.hear_host_ended(abort_latched=self._attempt is not None and not self._attempt.failed)
+            self._turn.hear_host_ended(abort_latched=self._attempt is not None)
         self._move(SessionEvent.HOST_ENDED)
         self._cancel_calls()
 
@@ -213,7 +212,10 @@ class Session:
         self._follow(turn)
 
     def _follow(self, turn: Turn) -> None:
-        """Let the session follow what became of its latest prompt. Saying it twice changes nothing."""
+        """Let the session follow what became of its latest prompt. Saying it twice changes nothing.
+
+        A caller may learn late that its prompt was rejected, when the next one has been handed over already.
+        """
         if turn is not self._turn or not turn.state.is_over:
             return
         match turn.state:

@@ -94,8 +94,6 @@ class Turn:
 
     def hear_sign(self) -> None:
         """A tool execution or an assistant message was completed. Before publication the sign is kept."""
-        if self.state.is_over:
-            return
         self._signs += 1
         if self.state is TurnState.RUNNING:
             self._updated_at = self._clock.now()

@@ -7,7 +7,7 @@ import selectors
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -54,6 +54,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._turn_once()
             self.drain()
         self.now_s = until_s
+
+    def call_first(self, callback: Callable[[], object]) -> None:
+        """Call `callback` in the next turn, before everything that is ready already."""
+        self.call_soon(callback)
+        self._ready.rotate(1)  # type: ignore[attr-defined]
 
     def _turn_once(self) -> None:
         self.call_soon(self.stop)

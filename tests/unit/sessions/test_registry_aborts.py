@@ -270,7 +270,7 @@ async def test_a_caller_who_leaves_does_not_stop_the_abort(at: World) -> None:
     assert state_of(at, session.id, turn.turn_id) is TurnState.ABORTED
 
 
-@pytest.mark.parametrize("way", ["the host dies", "the call finds the host gone"])
+@pytest.mark.parametrize("way", ["the host dies", "the call finds the host gone", "the call is never answered"])
 async def test_a_host_that_ends_during_the_abort_makes_the_turn_aborted(at: World, way: str) -> None:
     session, turn, pi = await at.running()
     at.pi.hold("abort")
@@ -280,8 +280,10 @@ async def test_a_host_that_ends_during_the_abort_makes_the_turn_aborted(at: Worl
         await settle()
         if way == "the host dies":
             pi.host.die()
-        else:
+        elif way == "the call finds the host gone":
             at.pi.release("abort", HostGone())
+        else:
+            pi.events.host_ended()
 
     assert isinstance(asked.result, SessionView)
     assert asked.result.to_json()["lastError"] == "Pi host ended"

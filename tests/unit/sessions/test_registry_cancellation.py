@@ -94,7 +94,7 @@ class Caller:
         if self._way == "task" or self._scope is None:
             self.task.cancel()
         else:
-            self._loop.call_soon(self._scope.cancel)
+            self._loop.call_first(self._scope.cancel)
 
 
 @contextmanager
@@ -117,10 +117,12 @@ def play(at: Bench, caller: Caller, kind: Kind, *, leave: int, answer: int) -> N
         if what == "answer":
             at.pi.release(kind)
             continue
+        had_ended = caller.task.done()
         caller.leave()
         at.turn(3)
         passed += 3
         assert caller.task.done(), "a cancelled caller settles at once"
+        assert had_ended or not caller.succeeded, "cancellation is looked at last"
     at.loop.drain()
 
 

@@ -364,6 +364,66 @@ async def test_a_quarantine_whose_abort_fails_waits_for_the_normal_end(at: World
     assert pi.host.alive
 
 
+async def test_a_quarantine_lasts_until_the_abort_has_settled_too(at: World) -> None:
+    session, _ = await at.start()
+    at.pi.word = Preflight.REJECTED
+    at.pi.hold("prompt", "abort")
+    await refusal_of_prompt(at, session)
+    await settle()
+    at.pi.release("prompt")
+    await settle()
+    state, code = at.registry.get(session.id).state, await refusal_of_prompt(at, session)
+    at.pi.release("abort")
+    await settle()
+
+    assert (state, code) == (SessionState.RUNNING, Code.SESSION_RUNNING)
+    assert at.registry.get(session.id) == session
+
+
+async def test_a_quarantine_whose_abort_is_a_defect_gives_the_host_up_at_once(at: World) -> None:
+    session, pi = await at.start()
+    at.pi.hold("prompt", "abort")
+    await refusal_of_prompt(at, session)
+    await settle()
+    at.pi.release("abort", RuntimeError("a defect"))
+    await settle()
+
+    assert not pi.host.alive
+    assert await refusal_of_prompt(at, session) is Code.PI_RUNTIME_UNAVAILABLE
+
+
+@pytest.mark.parametrize("gap", range(8))
+async def test_a_rejected_caller_who_is_told_late_does_not_disturb_the_next_prompt(at: World, gap: int) -> None:
+    session, _ = await at.start()
+    at.pi.word = Preflight.REJECTED
+    at.pi.hold("prompt")
+    first, second = Asked(), Asked()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(first.run, lambda: at.registry.prompt(session.id, "first"))
+        await settle()
+        at.pi.release("prompt")
+        at.pi.word = Preflight.STARTED
+        for _ in range(gap):
+            await anyio.lowlevel.checkpoint()
+        tasks.start_soon(second.run, lambda: at.registry.prompt(session.id, "second"))
+
+    accepted = second.refusal is None
+    assert first.refusal is Code.PROMPT_REJECTED
+    assert accepted or second.refusal is Code.SESSION_RUNNING
+    assert (at.registry.get(session.id).state is SessionState.RUNNING) == accepted
+
+
+async def test_closing_leaves_no_call_waiting_for_pi(at: World) -> None:
+    session, _ = await at.start()
+    at.pi.hold("prompt", "abort")
+    await refusal_of_prompt(at, session)
+
+    await at.registry.close(session.id)
+    await settle()
+
+    assert at.registry.is_idle
+
+
 async def test_a_caller_who_leaves_before_publication_leaves_no_turn(at: World) -> None:
     session, _ = await at.start()
     at.pi.hold("prompt")
@@ -482,8 +542,9 @@ async def test_a_waiter_whose_turn_ended_before_the_close_gets_the_turn(at: Worl
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked.run, lambda: at.registry.wait_turn(session.id, turn.turn_id, timeout_s=50))
         await settle()
-        pi.finish()
+        # The close comes first on the loop, but after the end of the turn.
         tasks.start_soon(Asked().run, lambda: at.registry.close(session.id))
+        pi.finish()
 
     assert isinstance(asked.result, type(turn))
     assert asked.result.state is TurnState.COMPLETED
