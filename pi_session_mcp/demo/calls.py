@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp.shared.exceptions import MCPError
+
 from pi_session_mcp.demo.steps import NotSeen, require
 from pi_session_mcp.errors import MESSAGES, Code
 from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode
@@ -67,9 +69,12 @@ class Tools:
         return str((await self._call("pi_session_close", sessionId=session))["session"]["state"])
 
     async def _call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        told: dict[str, Any] | None = (await self._client.call_tool(tool, arguments)).structured_content
-        if told is None or told.get("ok") is not True:
-            raise NotSeen(*_refusal(tool, str((told or {}).get("error", {}).get("code"))))
+        try:
+            told: dict[str, Any] = (await self._client.call_tool(tool, arguments)).structured_content or {}
+        except MCPError:
+            told = {}
+        if told.get("ok") is not True:
+            raise NotSeen(*_refusal(tool, str(told.get("error", {}).get("code"))))
         return told
 
 
@@ -82,7 +87,7 @@ def completed(turn: Turn) -> str:
 def _refusal(tool: str, code: str) -> tuple[str, ...]:
     """What is told of an error; its message is looked up, not repeated."""
     if code not in set(Code):
-        return (f"{tool} was answered with an unknown error.",)
+        return (f"{tool} was not answered as it should be.",)
     told = (f"{tool}: {code} ({MESSAGES[Code(code)]})",)
     if code == Code.PI_RUNTIME_UNAVAILABLE:
         return (*told, str(REMEDIATIONS[RuntimeCode.PI_RUNTIME_MISSING]))

@@ -52,6 +52,7 @@ class _Opening:
         try:
             self.client = await self._conversation.enter_async_context(client)
         except Exception:  # noqa: BLE001 - the client's texts are foreign; what counts is that it got no answer
+            await self.server.end()  # then it has said all that it had to say
             raise NotSeen("The server did not answer.", *self.server.said) from None
         return Seen.lines(f"MCP {self.client.protocol_version}")
 
@@ -64,5 +65,5 @@ async def _end(server: RunningServer, world: World, *, whole: bool) -> Seen:
     after, files = family.alive(), world.left_over()
     told = (f"processes after: {after}", f"temporary files: {files}")
     require(before >= _LEAST_PROCESSES or not whole, f"Only {before} processes were found before the end.")
-    require((status, after, files) == (0, 0, 0), f"exit status: {status}", *told)
+    require((status, after, files) == (0, 0, 0), f"exit status: {status}", *server.said, *told)
     return Seen.lines(f"processes before: {before}", *told)

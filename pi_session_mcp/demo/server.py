@@ -50,18 +50,20 @@ class Family:
 class RunningServer:
     """A started server. Its owner is `running_server`."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, end_within_s: float) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
+        self._end_within_s = end_within_s
         self._stdin: ByteSendStream = process.stdin
         self._stdout: ByteReceiveStream = process.stdout
         self._stderr: ByteReceiveStream = process.stderr
         self._to_client, self._from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         self._to_server, self._from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        self._silent = anyio.Event()
         self.said: list[str] = []
-        """The codes of its latest diagnostics."""
+        """The codes of its latest diagnostics; complete once `end` has returned."""
 
     @asynccontextmanager
     async def transport(self) -> AsyncIterator[TransportStreams]:
@@ -75,16 +77,21 @@ class RunningServer:
         return Family(frozenset((row.pid, row.start) for row in tree if not row.ended))
 
     async def end(self) -> int:
-        """Close its input, as a client does, and return its exit status; a server that does not end is killed."""
+        """Close its input, as a client does, and return its exit status; a server that does not end is killed.
+
+        Doing so again changes nothing.
+        """
         with anyio.CancelScope(shield=True):
             self._from_server.close()
             with suppress(*_GONE):
                 await self._stdin.aclose()
-            if not await self._wait(END_WITHIN_S):
+            if not await self._wait(self._end_within_s):
                 # Its tree ends with it: keepers notice that their owner is gone.
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 await self._wait(_REAP_WITHIN_S)
+            with anyio.move_on_after(_REAP_WITHIN_S):
+                await self._silent.wait()
         return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
 
     async def _wait(self, seconds: float) -> bool:
@@ -92,6 +99,11 @@ class RunningServer:
         with anyio.move_on_after(seconds):
             await self._process.wait()
         return self._process.returncode is not None
+
+    def hang_up(self) -> None:
+        """Close what joins us and the client."""
+        for stream in (self._to_client, self._from_server, self._to_server, self._from_client):
+            stream.close()
 
     async def deliver(self) -> None:
         """Hand the server's messages to the client; once that has left, read on, so that the server is not blocked."""
@@ -111,15 +123,18 @@ class RunningServer:
     async def listen(self) -> None:
         """Take the server's diagnostics."""
         lines = BufferedByteReceiveStream(self._stderr)
-        async with _drained(self._stderr):
-            while True:
-                code = _code(await lines.receive_until(b"\n", _LINE_LIMIT_BYTES))
-                if code is not None:
-                    self.said = [*self.said, code][-_SAID_LIMIT:]
+        try:
+            async with _drained(self._stderr):
+                while True:
+                    code = _code(await lines.receive_until(b"\n", _LINE_LIMIT_BYTES))
+                    if code is not None:
+                        self.said = [*self.said, code][-_SAID_LIMIT:]
+        finally:
+            self._silent.set()
 
 
 @asynccontextmanager
-async def running_server(world: World) -> AsyncIterator[RunningServer]:
+async def running_server(world: World, *, end_within_s: float = END_WITHIN_S) -> AsyncIterator[RunningServer]:
     """A server that has ended and was reaped when the block is left, however it is left. Raises `OSError`."""
     with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would be nobody's
         process = await anyio.open_process(
@@ -131,7 +146,7 @@ async def running_server(world: World) -> AsyncIterator[RunningServer]:
             env=world.environment(os.environ),
             start_new_session=True,  # Ctrl-C in a terminal goes to our group, and we end the server in our own way
         )
-    server = RunningServer(process)
+    server = RunningServer(process, end_within_s)
     async with anyio.create_task_group() as tasks:
         for task in (server.deliver, server.forward, server.listen):
             tasks.start_soon(task)
@@ -142,6 +157,7 @@ async def running_server(world: World) -> AsyncIterator[RunningServer]:
             tasks.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):
                 await process.aclose()
+                server.hang_up()
 
 
 def _message(line: bytes) -> SessionMessage | Exception:

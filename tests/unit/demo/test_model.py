@@ -17,6 +17,7 @@ from pi_session_mcp.demo.model import (
     Fail,
     Finish,
     Lie,
+    Recall,
     Say,
     ScriptedModel,
     Silence,
@@ -106,6 +107,15 @@ def test_each_request_since_the_user_message_gets_the_next_step_and_the_last_rep
     assert (function["name"], json.loads(function["arguments"])) == ("read", {"path": "x"})
     assert called[1]["choices"][0]["finish_reason"] == "tool_calls"
     assert (first, second) == (("got a", "stop"), ("got ab", "stop"))
+
+
+def test_tool_results_can_be_told_apart_and_the_first_prompt_recalled(model: ScriptedModel) -> None:
+    model.on("go", Echo("got ", separator=", "))
+    model.on("again", Recall("you said "))
+    conversation = [user("go"), {"role": "tool", "content": "a"}, {"role": "tool", "content": "b"}]
+
+    assert answer(ask(model, conversation)[1])[0] == "got a, b"
+    assert answer(ask(model, [*conversation, user("again")])[1])[0] == "you said go"
 
 
 def test_a_retry_of_a_failed_request_gets_the_next_step(model: ScriptedModel) -> None:
