@@ -126,8 +126,7 @@ class Trial:
         match self.state:
             case "a stuck host":
                 os.kill(self.world.host_pid(), signal.SIGUSR2)
-                while "stuck" not in self.world.notes():
-                    threading.Event().wait(0.01)
+                self.world.wait_for_note("stuck")
             case "the host just killed":
                 os.kill(self.world.host_pid(), signal.SIGKILL)
             case "the keeper just killed":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
+import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,9 +29,10 @@ const dispose = AgentSession.prototype.dispose;
 AgentSession.prototype.dispose = function () {{ note("disposed"); return dispose.call(this); }};
 process.on("exit", (code) => note(`exit ${{code}}`));
 process.on("SIGUSR2", () => {{ note("stuck"); for (;;); }});
+process.on("SIGWINCH", () => {{ gc(); note(`heap ${{process.memoryUsage().heapUsed}}`); }});
 note(`pid ${{process.pid}}`);
 """
-"""Loaded into a host before its script: notes what the host does of its own accord, and can hold its event loop."""
+"""Loaded into a host before its script: notes what the host does by itself, can hold its loop and weigh its heap."""
 
 
 class RealWorld:
@@ -78,7 +81,7 @@ class RealWorld:
             TRACER.format(sdk=json.dumps(self._runtime.sdk_entry.as_uri()), trace=json.dumps(str(self.trace)))
         )
         program = self.directory / "traced-node"
-        words = shlex.join([str(self._runtime.node), "--import", str(preload)])
+        words = shlex.join([str(self._runtime.node), "--expose-gc", "--import", str(preload)])
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o755)
         return program
@@ -95,9 +98,13 @@ class RealWorld:
 
     def serve(self, command: Sequence[str] = SERVE, **variables: str) -> Child:
         """A server after its handshake."""
-        child = self._open.enter_context(Child({**self.environment, **variables}, command, cwd=self.directory))
+        child = self.start_server(command, **variables)
         child.initialize()
         return child
+
+    def start_server(self, command: Sequence[str] = SERVE, **variables: str) -> Child:
+        """A server that nothing was said to yet."""
+        return self._open.enter_context(Child({**self.environment, **variables}, command, cwd=self.directory))
 
     def start_session(self, child: Child, profile: str = "reader") -> str:
         """A session's id."""
@@ -108,6 +115,22 @@ class RealWorld:
     def notes(self) -> list[str]:
         """What the traced hosts have noted so far."""
         return self.trace.read_text().splitlines() if self.trace.exists() else []
+
+    def wait_for_note(self, beginning: str) -> str:
+        """The next note that begins so; a test that waits for one in vain runs into its time limit."""
+        while True:
+            for note in self.notes():
+                if note.startswith(beginning):
+                    return note
+            threading.Event().wait(0.01)
+
+    def host_heap(self) -> int:
+        """Bytes of live objects in the traced host, after a collection."""
+        before = len(self.notes())
+        os.kill(self.host_pid(), signal.SIGWINCH)
+        while not (notes := [note for note in self.notes()[before:] if note.startswith("heap ")]):
+            threading.Event().wait(0.01)
+        return int(notes[0].removeprefix("heap "))
 
     def host_pid(self) -> int:
         """The traced host that was started last."""
