@@ -97,12 +97,15 @@ class FakePi:
     """`ports.PiSessions` in memory.
 
     `hold(kind)` makes calls wait until `release(kind)` or `Call.complete()`; `plan` decides what becomes of prompts
-    that start, `word` what Pi says to prompts.
+    that start (`plans` for a certain text), `word` what Pi says to prompts. `refuses` names
+    the providers and models that cannot be selected, with their codes.
     """
 
     def __init__(self) -> None:
         self.own_hosts = False
         self.plan: Plan = Manual()
+        self.plans: dict[str, Plan] = {}
+        self.refuses: dict[str, Code] = {}
         self.word = Preflight.STARTED
         self.refusal: Refusal | None = None
         self.calls: list[Call] = []
@@ -142,8 +145,10 @@ class FakePi:
     async def create(self, spec: SessionSpec, events: SessionEvents) -> FakePiSession:
         made: list[FakePiSession] = []
 
+        refusal = self.refusal or self._refusal_of(spec)
+
         def make() -> None:
-            if self.refusal is None:
+            if refusal is None:
                 made.append(FakePiSession(self, self._host(), spec, events))
 
         call = self.begin("create", make)
@@ -155,9 +160,15 @@ class FakePi:
             for session in made:
                 session.let_go()
             raise
-        if self.refusal is not None:
-            raise self.refusal
+        if refusal is not None:
+            raise refusal
         return made[0]
+
+    def _refusal_of(self, spec: SessionSpec) -> Refusal | None:
+        for selected in (spec.profile.provider, spec.profile.model):
+            if selected in self.refuses:
+                return Refusal(self.refuses[selected])
+        return None
 
     def _host(self) -> FakeHost:
         if self.own_hosts:
@@ -207,7 +218,7 @@ class FakePiSession:
         def take() -> None:
             words.append(self._pi.word)
             if words[0] is Preflight.STARTED:
-                self._start(turn)
+                self._start(turn, self._pi.plans.get(text, self._pi.plan))
             self._latched = False
 
         await self._ask("prompt", take)
@@ -236,16 +247,16 @@ class FakePiSession:
 
     # --- what Pi does -----------------------------------------------------------------------------------------------
 
-    def _start(self, turn: int) -> None:
+    def _start(self, turn: int, plan: Plan) -> None:
         self.running = turn
         self.started += 1
         if self._latched:
             self.finish(Outcome("aborted", aborted=True, text=""))
             return
-        if isinstance(self._pi.plan, Finishes):
-            for _ in range(self._pi.plan.signs):
+        if isinstance(plan, Finishes):
+            for _ in range(plan.signs):
                 self.sign()
-            self.finish(Outcome(self._pi.plan.stop_reason, aborted=False, text=self._pi.plan.text))
+            self.finish(Outcome(plan.stop_reason, aborted=False, text=plan.text))
 
     def _abort(self) -> None:
         self._latched = any(call.kind == "prompt" and not call.is_done for call in self._calls)
