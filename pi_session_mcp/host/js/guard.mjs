@@ -110,6 +110,8 @@ export class Guard {
    * @param {string} path
    */
   async statEntry(path) {
+    const seen = await lstat(path);
+    if (!seen.isSymbolicLink()) return seen;
     const real = await realLocation(path).catch(() => undefined);
     const isDirectory = real !== undefined && this.#inside(real) && (await stat(real)).isDirectory();
     return { isDirectory: () => isDirectory };

@@ -54,7 +54,7 @@ class Host {
 
   listen() {
     this.#channel.on("data", (chunk) => this.#receive(chunk));
-    for (const event of ["end", "error", "close"]) this.#channel.on(event, () => this.end());
+    for (const event of ["end", "error", "close"]) this.#channel.on(event, () => void this.end(EXIT_OK));
   }
 
   /** @param {Buffer} chunk */
@@ -62,8 +62,9 @@ class Host {
     try {
       for (const line of this.#lines.push(chunk)) void this.#answer(decodeRequest(line));
     } catch (error) {
-      if (error instanceof BadFrame) exit(EXIT_PROTOCOL);
-      throw error;
+      if (!(error instanceof BadFrame)) throw error;
+      this.#channel.destroy();
+      void this.end(EXIT_PROTOCOL);
     }
   }
 
@@ -155,18 +156,21 @@ class Host {
     return {};
   }
 
-  /** Disposes of every session, within a bound, and exits. */
-  async end() {
+  /**
+   * Disposes of every session, within a bound, and exits.
+   * @param {number} status
+   */
+  async end(status) {
     if (this.#ending) return;
     this.#ending = true;
-    setTimeout(() => exit(EXIT_OK), SHUTDOWN_MS);
+    setTimeout(() => exit(status), SHUTDOWN_MS);
     await Promise.allSettled([...this.#sessions.values()].map((session) => session.dispose()));
-    exit(EXIT_OK);
+    exit(status);
   }
 }
 
 const host = new Host();
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void host.end());
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void host.end(EXIT_OK));
 // An extension's stray exception is no reason to lose the sessions of others.
 process.on("uncaughtException", () => {});
 process.on("unhandledRejection", () => {});

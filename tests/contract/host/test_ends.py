@@ -30,6 +30,7 @@ echo $$ > shell
 echo ready > ready
 while :; do sleep 1000; done
 """
+EXIT_PROTOCOL = 3
 NOTES = ("deaf", "background", "shell")
 
 
@@ -269,6 +270,18 @@ def test_a_signal_ends_the_host_and_its_commands(
         own_host.process.send_signal(number)
 
         assert own_host.process.wait(WAIT_S) == 0
+        assert survivors(processes) == []
+
+
+def test_what_is_no_frame_ends_the_host_and_its_commands(
+    own_host: RawHost, model: ScriptedModel, workspace: Path
+) -> None:
+    session = own_host.session(workspace, tools=CODING).opened()
+
+    with running_bash(session, model, workspace) as processes:
+        own_host.send_raw(b"no frame\n")
+
+        assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
         assert survivors(processes) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,6 +125,29 @@ def test_a_hanging_input_hook_holds_neither_abort_nor_dispose_of_others(
     for request in (prompt, abort):
         with pytest.raises(Refused, match="failed"):
             own_host.answer(request)
+
+
+def test_a_prompt_that_a_hook_lets_go_after_dispose_sends_no_request(
+    host: RawHost, model: ScriptedModel, extension: Extension, tmp_path: Path, workspace: Path
+) -> None:
+    os.mkfifo(tmp_path / "gate")
+    entry = extension(
+        f"""
+        const {{ readFile }} = await import("node:fs/promises");
+        pi.on("input", async () => {{ await readFile({json.dumps(str(tmp_path / "gate"))}); }});
+        """
+    )
+    held = bound(host.session(workspace, entries=[entry]))
+    prompt = held.send("prompt", turn=1, text="too late")
+    assert held.ask("dispose") == {}
+    with pytest.raises(Refused, match="failed"):
+        host.answer(prompt)
+
+    (tmp_path / "gate").write_text("open")
+
+    host.session(workspace).opened().say("another")
+    host.session(workspace).opened().say("and another")
+    assert "too late" not in json.dumps(model.requests)
 
 
 def test_a_factory_that_never_ends_can_be_disposed_of(own_host: RawHost, extension: Extension, workspace: Path) -> None:

@@ -100,6 +100,17 @@ def test_find_leaves_out_what_is_ignored(
     assert find(session, model, "*") == [".gitignore", "kept", "sub/", "sub/kept"]
 
 
+def test_what_a_repository_ignores_ends_where_a_nested_one_begins(
+    session: RawSession, model: ScriptedModel, workspace: Path
+) -> None:
+    for repository in (workspace, workspace / "nested"):
+        subprocess.run(["git", "init", "-q", repository], check=True)
+    (workspace / ".gitignore").write_text("*.log\n")
+    fill(workspace, "dropped.log", "nested/kept.log")
+
+    assert find(session, model, "*.log") == ["nested/kept.log"]
+
+
 @pytest.mark.parametrize(("limit", "notice"), [(3, False), (2, True), (0, True)])
 def test_find_is_limited(
     session: RawSession, model: ScriptedModel, workspace: Path, limit: int, *, notice: bool
