@@ -125,14 +125,27 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not a
     """An operation was refused with a stable code; nothing was lost.
 
     `stage` is set when a session's creation failed, and `extension` (`<name>@<version>`, as configured) when one
-    pinned extension is known to be the reason. None of them carries foreign text.
+    pinned extension is known to be the reason; `server` and `tool` (aliases, as configured) when an external MCP
+    server is, with the number of tools that were discovered there. None of them carries foreign text.
     """
 
-    def __init__(self, code: Code, *, stage: Stage | None = None, extension: str | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        *,
+        stage: Stage | None = None,
+        extension: str | None = None,
+        server: str | None = None,
+        tool: str | None = None,
+        discovered_tools: int | None = None,
+    ) -> None:
         super().__init__(code.value)
         self.code = code
         self.stage = stage
         self.extension = extension
+        self.server = server
+        self.tool = tool
+        self.discovered_tools = discovered_tools
 
     @property
     def message(self) -> str:

@@ -77,6 +77,14 @@ class Kept:
             os.close(self._lifeline)
             self._lifeline = None
 
+    def ask(self) -> None:
+        """Have the keeper send TERM to the whole tree, once, and let the command end by itself. Returns at once.
+
+        Only for a command that has started: before that the keeper does not take the word.
+        """
+        if self._keeper.returncode is None and self.command_pid is not None:
+            self._keeper.send_signal(signal.SIGUSR1)
+
     def end(self) -> None:
         """Have the keeper end the whole tree now, without grace. Returns at once."""
         if self._keeper.returncode is None:

@@ -193,14 +193,19 @@ class Wakeups:
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         self.told_to_end = False
+        self.told_to_ask = False
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._end)
+        signal.signal(signal.SIGUSR1, self._ask)
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
             signal.signal(ignored, signal.SIG_IGN)
         self._lifeline: int | None = lifeline
 
     def _end(self, *_: object) -> None:
         self.told_to_end = True
+
+    def _ask(self, *_: object) -> None:
+        self.told_to_ask = True
 
     @property
     def let_go(self) -> bool:
@@ -262,9 +267,16 @@ def _become(command: list[str], moved: list[tuple[int, int]], failed: int, *, de
 
 
 def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
-    """Return when the command has ended, when we are told to end, or when the grace after the lifeline has passed."""
+    """Return when the command has ended, when we are told to end, or when the grace after the lifeline has passed.
+
+    Told to ask (USR1), send TERM to the whole tree and go on waiting: our owner decides how long it may take over it.
+    """
     ends_at: float | None = None
     while tree.status is None and not wakeups.told_to_end:
+        if wakeups.told_to_ask:
+            wakeups.told_to_ask = False
+            for pid in tree.look() or ():
+                send(pid, signal.SIGTERM)
         if wakeups.let_go and ends_at is None:
             tree.look()  # macOS: see the tree while its parents live
             ends_at = time.monotonic() + grace_s

@@ -267,5 +267,8 @@ class _Calls:
                 model=profile.model,
                 thinking_level=profile.thinking_level,
                 extension=refusal.extension,
+                server=refusal.server,
+                tool=refusal.tool,
+                discovered_tools=refusal.discovered_tools,
             )
         )

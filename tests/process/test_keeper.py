@@ -253,3 +253,18 @@ async def test_killing_the_keeper_leaves_its_tree_to_the_owner_which_ends_it(tre
         os.kill(keeper_pid, signal.SIGKILL)
         assert process.stdout.readline() == "gone\n"
         assert survivors(tree.processes) == []
+
+
+async def test_a_command_that_is_asked_to_end_may_take_its_time(keeper_program: str, tmp_path: Path) -> None:
+    on_term = f"echo asked > '{tmp_path}/asked'; sleep 0.1; exit 5"
+    os.mkfifo(tmp_path / "ready")
+    keeper = kept.start(shell(f"trap \"{on_term}\" TERM; echo > '{tmp_path}/ready'; while :; do sleep 1000; done"))
+    await keeper.started()
+    await anyio.Path(tmp_path / "ready").read_text()
+
+    keeper.ask()
+    await keeper.gone()
+
+    assert (tmp_path / "asked").read_text() == "asked\n"
+    assert keeper.status is not None
+    assert os.waitstatus_to_exitcode(keeper.status) == 5
