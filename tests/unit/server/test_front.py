@@ -170,13 +170,11 @@ EVERYTHING: Final[list[Spoken]] = [*REQUESTS, *((method, params, False) for meth
 
 USUAL: Final[list[Spoken]] = [
     ("initialize", handshake("2024-11-05"), True),
-    ("initialize", handshake("2025-11-25"), True),
     ("server/discover", None, True),
     ("server/discover", CLAUDE, True),
     ("tools/list", None, True),
     ("tools/list", CLAUDE, True),
     ("ping", None, True),
-    ("ping", CLAUDE, True),
     ("resources/list", {}, True),
     ("notifications/initialized", None, False),
     ("notifications/cancelled", {"requestId": 0}, False),
