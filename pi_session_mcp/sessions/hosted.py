@@ -43,7 +43,7 @@ class HostedSession:
         self._events = events
         self._deadlines = deadlines
         self._own_host = own_host
-        self._placed = True
+        self._placed = self._occupies = True
         self.key = self._client.place(self)
 
     @property
@@ -116,11 +116,17 @@ class HostedSession:
             self._host.end(now=True)
         else:
             self._host.retire()
+            self._vacate()  # a session that was given up must not keep its host alive
 
     def _leave(self) -> None:
         if self._placed:
             self._placed = False
             self._client.remove(self.key)
+            self._vacate()
+
+    def _vacate(self) -> None:
+        if self._occupies:
+            self._occupies = False
             self._host.vacate()
 
     # --- events of the host ------------------------------------------------------------------------------------------

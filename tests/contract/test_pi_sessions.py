@@ -9,22 +9,35 @@ import pytest
 
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.sessions.ports import HostGone, Preflight, Selection
+from tests.contract.hosted_world import hosted_world
 from tests.contract.pi_worlds import PATIENCE_S, FakeWorld, Heard
+from tests.support.environment import ensure_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
+    from pi_session_mcp.runtime.locate import Runtime
     from pi_session_mcp.sessions.ports import PiSession, SessionSpec
     from tests.contract.pi_worlds import PiWorld
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["fake"])
-def world(request: pytest.FixtureRequest) -> PiWorld:
+@pytest.fixture(scope="module")
+def runtime() -> Runtime:
+    """What real hosts run on."""
+    return ensure_installed()
+
+
+@pytest.fixture(params=["fake", "hosted"])
+async def world(request: pytest.FixtureRequest, runtime: Runtime, tmp_path: Path) -> AsyncIterator[PiWorld]:
     """Every world in which the contract holds."""
-    worlds: dict[str, Callable[[], PiWorld]] = {"fake": FakeWorld}
-    return worlds[request.param]()
+    if request.param == "fake":
+        yield FakeWorld()
+    else:
+        async with hosted_world(tmp_path, runtime) as real:
+            yield real
 
 
 async def opened(world: PiWorld) -> tuple[PiSession, Heard]:

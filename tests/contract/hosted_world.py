@@ -1,0 +1,117 @@
+"""`PiWorld` on real hosts: the real SDK in Node, and a scripted model on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+import psutil
+
+from pi_session_mcp.config.model import ExecutionProfile
+from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
+from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host import HostBounds
+from pi_session_mcp.host.pool import HostPool
+from pi_session_mcp.host.process import SCRIPT, Launch
+from pi_session_mcp.sessions.creation import HostedSessions
+from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.sessions.ports import SessionSpec
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from pi_session_mcp.demo.model import Step
+    from pi_session_mcp.runtime.locate import Runtime
+    from pi_session_mcp.sessions.ports import PiSession, PiSessions
+
+LOCKED = "locked"
+"""A provider whose key is named by a variable that is not set."""
+
+
+class HostedWorld:
+    """See `PiWorld`."""
+
+    def __init__(self, workspace: Path, pi: PiSessions, model: ScriptedModel) -> None:
+        self._workspace = workspace
+        self._pi = pi
+        self._model = model
+        self._scripts = 0
+
+    @property
+    def pi(self) -> PiSessions:
+        return self._pi
+
+    def spec(self) -> SessionSpec:
+        profile = {
+            "default": True,
+            "permission_profile": "read-only",
+            "provider": PROVIDER,
+            "model": "scripted-1",
+            "thinking_level": "off",
+        }
+        return SessionSpec("project", self._workspace, "reader", ExecutionProfile.model_validate(profile))
+
+    def spec_of_unknown_provider(self) -> SessionSpec:
+        return self._with(provider="nobody")
+
+    def spec_of_unknown_model(self) -> SessionSpec:
+        return self._with(model="nothing")
+
+    def spec_without_credentials(self) -> SessionSpec:
+        return self._with(provider=LOCKED)
+
+    def answers(self, text: str) -> str:
+        return self._script(Say(text))
+
+    def calls_tool_then_answers(self, text: str) -> str:
+        return self._script(Call("ls", {"path": "."}), Say(text))
+
+    def stalls(self) -> str:
+        return self._script(Stall())
+
+    def fails(self) -> str:
+        return self._script(Fail(400))
+
+    async def kill_host(self, session: PiSession) -> None:
+        (host,) = (found for found in psutil.Process().children(recursive=True) if found.cmdline()[1:] == [str(SCRIPT)])
+        host.kill()
+
+    def _with(self, **changed: str) -> SessionSpec:
+        spec = self.spec()
+        return replace(spec, profile=spec.profile.model_copy(update=changed))
+
+    def _script(self, *steps: Step) -> str:
+        self._scripts += 1
+        prompt = f"script {self._scripts}."
+        self._model.on(prompt, *steps)
+        return prompt
+
+
+@asynccontextmanager
+async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[HostedWorld]:
+    """A world that is gone, with its processes, when the block is left."""
+    workspace, agent = directory / "workspace", directory / "agent"
+    workspace.mkdir()
+    with ScriptedModel() as model:
+        write_agent_directory(agent, model.base_url)
+        _add_locked_provider(agent, model.base_url)
+        environment = host_environment(os.environ, agent_directory=agent, tools=runtime.tools)
+        launch = Launch(runtime.node, runtime.sdk_entry, runtime.compile_cache, environment)
+        bounds = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
+        async with HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool:
+            yield HostedWorld(workspace, HostedSessions(pool, Deadlines(), {}, _no_place), model)
+
+
+def _no_place() -> NoReturn:
+    raise AssertionError
+
+
+def _add_locked_provider(agent: Path, base_url: str) -> None:
+    file = agent / "models.json"
+    models = json.loads(file.read_text())
+    models["providers"][LOCKED] = {**models["providers"][PROVIDER], "baseUrl": base_url, "apiKey": "$NO_SUCH_VARIABLE"}
+    file.write_text(json.dumps(models))
