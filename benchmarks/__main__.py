@@ -17,8 +17,8 @@ from pi_session_mcp.errors import Refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-THOROUGH: Final = Plan(7, 5, 3, Amounts(turns=60, reads=1000, idle_s=10), begin_within_s=180, over_within_s=230)
-QUICK: Final = Plan(3, 2, 1, Amounts(turns=20, reads=300, idle_s=3), begin_within_s=40, over_within_s=57)
+THOROUGH: Final = Plan(7, 5, 3, Amounts(turns=60, reads=1000, idle_s=10), begin_within_s=170, over_within_s=220)
+QUICK: Final = Plan(3, 2, 1, Amounts(turns=20, reads=300, idle_s=3), begin_within_s=30, over_within_s=48)
 NOTHING: Final = "nothing"
 
 
