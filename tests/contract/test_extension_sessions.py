@@ -1,0 +1,456 @@
+"""Sessions with a pinned extension, on the real server and the real Pi SDK: what it may do and what it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pi_session_mcp.demo.model import Say
+from tests.support.environment import ensure_installed
+from tests.support.extensions import FIXTURE_NAME, FIXTURE_PIN, FIXTURE_VERSION, ExtensionWorld, install_package
+from tests.support.real import PROFILE as SCRIPTED
+from tests.support.real import run_turn
+from tests.support.trees import kill_all, survivors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pi_session_mcp.runtime.locate import Runtime
+    from tests.support.extensions import Recorded
+
+READ_ONLY = "read grep find ls"
+CODING = "read bash edit write grep find ls"
+PLAIN = {**SCRIPTED, "extensions": []}
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Runtime:
+    return ensure_installed()
+
+
+@pytest.fixture
+def world(tmp_path: Path, runtime: Runtime) -> Iterator[ExtensionWorld]:
+    with ExtensionWorld(tmp_path / "world", runtime) as world:
+        yield world
+
+
+def text_of(child: Recorded, session: str, prompt: str) -> str:
+    turn = run_turn(child, session, prompt)
+    assert turn["state"] == "completed", turn
+    return str(turn["assistantText"])
+
+
+def refusal_of(child: Recorded, session: str, prompt: str) -> str:
+    return str(child.call("pi_session_prompt", sessionId=session, prompt=prompt)["error"]["code"])
+
+
+def close(child: Recorded, session: str) -> None:
+    assert child.call("pi_session_close", sessionId=session)["ok"]
+
+
+# --- what an extension brings, and what it does not get --------------------------------------------------------------
+
+
+def test_an_extension_brings_its_provider_hooks_and_prompt_and_read_only_keeps_its_tools(world: ExtensionWorld) -> None:
+    extension = world.install()
+    (world.workspace / "file").write_text("the real content")
+    child = world.serve()
+    session = world.start_session(child, "reader")
+
+    assert text_of(child, session, "hello") == "you said: hello (1)"
+    assert text_of(child, session, "tools") == READ_ONLY
+    assert "the real content" in text_of(child, session, 'use read {"path": "file"}')
+    assert "not found" in text_of(child, session, "use fixture_tool {}")
+    assert "not found" in text_of(child, session, 'use bash {"command": "touch file-of-bash"}')
+    assert text_of(child, session, "/fixture now").startswith("you said: /fixture now")
+    prompt = text_of(child, session, "prompt")
+    assert "fixture-system-prompt" in prompt
+    assert "fixture-skill-of-the-package" not in prompt
+
+    assert not (world.workspace / "file-of-bash").exists()
+    assert extension.notes("command") == []
+    assert {note["source"] for note in extension.notes("input")} == {"rpc"}
+    (started,) = extension.notes("session_start")
+    assert (started["reason"], started["mode"]) == ("startup", "print")
+    close(child, session)
+    assert extension.counts() == (1, 1)
+
+
+def test_a_coding_session_gets_the_extensions_tool_and_no_other_that_it_wants(world: ExtensionWorld) -> None:
+    world.install()
+    (world.workspace / "file").write_text("the real content")
+    child = world.serve()
+    session = world.start_session(child, "coder")
+
+    assert text_of(child, session, "hello") == "you said: hello (1)"
+    assert text_of(child, session, "tools") == f"{CODING} fixture_tool"
+    assert text_of(child, session, "use fixture_tool {}") == "result: from the fixture"
+    assert "not found" in text_of(child, session, "use late_tool {}")
+    assert "the real content" in text_of(child, session, 'use read {"path": "file"}')
+
+
+def test_whatever_an_extension_prints_no_line_of_the_server_is_anything_but_a_frame(world: ExtensionWorld) -> None:
+    world.install()
+    child = world.serve()
+    session = world.start_session(child)
+    for _ in range(5):
+        text_of(child, session, "hello")
+    child.close_stdin()
+
+    frames = child.frames + child.rest()
+    assert child.wait() == 0
+    assert all(frame["jsonrpc"] == "2.0" and frame.get("method") != "forged" for frame in frames)
+    suppressed = child.diagnostics_of("foreign_stdout_suppressed")
+    assert sum(said["bytes"] for said in suppressed) > 7 * len("fixture noise\n") * 3
+    assert sum(said["writes"] for said in suppressed) >= 1
+    assert b"fixture noise" not in child.stderr
+
+
+# --- runs that it starts by itself -----------------------------------------------------------------------------------
+
+
+def test_a_run_that_an_extension_starts_between_turns_is_busy_and_can_be_aborted(world: ExtensionWorld) -> None:
+    extension = world.install()
+    child = world.serve()
+    session = world.start_session(child)
+
+    assert text_of(child, session, "interject between").startswith("you said: interject between")
+    extension.wait_for("input", 2)
+    # Until the run has really begun, Pi itself turns the prompt down.
+    while (code := refusal_of(child, session, "now?")) == "prompt_rejected":
+        continue
+    assert code == "session_running"
+    assert child.call("pi_session_abort", sessionId=session)["session"]["state"] == "idle"
+
+    assert text_of(child, session, "and now").startswith("you said: and now")
+    assert "latestTurnId" in child.call("pi_session_get", sessionId=session)["session"]
+
+
+def test_what_an_extension_says_during_a_turn_ends_with_that_turn(world: ExtensionWorld) -> None:
+    world.install()
+    child = world.serve()
+    session = world.start_session(child)
+
+    turn = run_turn(child, session, "interject during")
+
+    assert turn["state"] == "completed"
+    assert text_of(child, session, "next").startswith("you said: next")
+
+
+def test_closing_ends_a_run_that_an_extension_has_started(world: ExtensionWorld) -> None:
+    extension = world.install(startsDaemon=True)
+    child = world.serve()
+    session = world.start_session(child)
+    text_of(child, session, "interject between")
+    extension.wait_for("input", 2)
+
+    close(child, session)
+
+    assert extension.counts() == (1, 1)
+    assert survivors(extension.processes()) == []
+
+
+# --- each ending -----------------------------------------------------------------------------------------------------
+
+
+def end_input(child: Recorded) -> None:
+    child.close_stdin()
+    assert child.wait() == 0
+
+
+def terminate(child: Recorded) -> None:
+    child.signal(signal.SIGTERM)
+    assert child.wait() == 128 + signal.SIGTERM
+
+
+def interrupt(child: Recorded) -> None:
+    child.signal(signal.SIGINT)
+    assert child.wait() == 128 + signal.SIGINT
+
+
+def kill(child: Recorded) -> None:
+    child.signal(signal.SIGKILL)
+    child.wait()
+
+
+@pytest.mark.parametrize("state", ["idle", "running"])
+@pytest.mark.parametrize("end", [end_input, terminate, interrupt, kill])
+def test_the_servers_end_shuts_each_session_down_once_and_leaves_nothing(
+    world: ExtensionWorld, end: Any, state: str
+) -> None:
+    extension = world.install(startsDaemon=True)
+    child = world.serve()
+    session = world.start_session(child)
+    if state == "running":
+        assert child.call("pi_session_prompt", sessionId=session, prompt="stay")["ok"]
+    processes = extension.processes()
+    assert len(processes) == (3 if state == "idle" else 4)  # the host and its stubborn children
+
+    end(child)
+
+    try:
+        assert survivors(processes) == []
+    finally:
+        kill_all(processes)
+    assert extension.counts() == (1, 1)
+
+
+def test_a_start_that_is_cancelled_is_disposed_of_when_it_arrives(world: ExtensionWorld) -> None:
+    extension = world.install(waiting="session_start")
+    child = world.serve()
+    request = child.start_request("tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project"}})
+    extension.wait_for("session_start")
+
+    child.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}})
+    extension.go_on()
+
+    extension.wait_for("session_shutdown")
+    assert survivors(extension.processes()) == []
+    assert child.call("pi_session_list")["sessions"] == []
+    assert extension.counts() == (1, 1)
+
+
+def test_shutdown_that_overtakes_a_start_disposes_of_it(world: ExtensionWorld) -> None:
+    extension = world.install(waiting="session_start")
+    child = world.serve()
+    child.start_request("tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project"}})
+    extension.wait_for("session_start")
+    processes = extension.processes()
+
+    child.signal(signal.SIGTERM)
+    extension.go_on()
+
+    assert child.wait() == 128 + signal.SIGTERM
+    assert survivors(processes) == []
+    assert extension.counts() == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "profile", "code", "counts"),
+    [
+        ({"throwing": "session_start"}, {}, "extension_load_failed", (1, 1)),
+        ({}, {"thinkingLevel": "high"}, "thinking_level_unavailable", (0, 1)),
+    ],
+)
+def test_a_failure_after_opening_shuts_the_session_down_once(
+    world: ExtensionWorld, behaviour: dict[str, str], profile: dict[str, str], code: str, counts: tuple[int, int]
+) -> None:
+    extension = world.install(**behaviour)
+    world.profiles({"reader": profile})
+    child = world.serve()
+
+    assert child.call("pi_session_start", workspace="project")["error"]["code"] == code
+
+    assert survivors(extension.processes()) == []
+    assert extension.counts() == counts
+
+
+def test_a_shutdown_hook_that_hangs_does_not_keep_the_session_or_its_host(world: ExtensionWorld) -> None:
+    extension = world.install(hanging="session_shutdown")
+    child = world.serve()
+    session = world.start_session(child)
+
+    close(child, session)
+
+    assert survivors(extension.processes()) == []
+    assert extension.counts() == (1, 1)
+
+
+def test_a_turn_that_cannot_be_aborted_is_ended_with_its_host(world: ExtensionWorld) -> None:
+    extension = world.install(looping="input")
+    child = world.serve()
+    session = world.start_session(child)
+
+    answer = child.call("pi_session_prompt", sessionId=session, prompt="hello")
+
+    assert answer["error"]["code"] in {"prompt_timeout", "pi_runtime_unavailable"}
+    assert survivors(extension.processes()) == []
+    assert child.call("pi_session_get", sessionId=session)["session"]["lastError"] == "Pi host ended"
+    extension.behave()
+    assert text_of(child, world.start_session(child), "hello") == "you said: hello (1)"
+
+
+# --- two at once -----------------------------------------------------------------------------------------------------
+
+
+def test_two_sessions_of_one_profile_share_nothing_and_one_survives_the_others_host(world: ExtensionWorld) -> None:
+    extension = world.install()
+    child = world.serve()
+    first, second = world.start_session(child), world.start_session(child)
+    pids = [note["pid"] for note in extension.notes("load")]
+    assert len(set(pids)) == 2
+    assert text_of(child, first, "one") == "you said: one (1)"
+    assert text_of(child, first, "two") == "you said: two (2)"
+    assert text_of(child, second, "one") == "you said: one (1)"
+    turns = [child.call("pi_session_prompt", sessionId=one, prompt="stay")["turn"] for one in (first, second)]
+
+    os.kill(pids[0], signal.SIGKILL)
+
+    ended = child.call("pi_turn_get", sessionId=first, turnId=turns[0]["turnId"], waitMs=30_000)["turn"]
+    assert ended["state"] == "failed"
+    assert child.call("pi_turn_get", sessionId=second, turnId=turns[1]["turnId"])["turn"]["state"] == "running"
+    assert child.call("pi_session_abort", sessionId=second)["session"]["state"] == "idle"
+    assert text_of(child, second, "and on") == "you said: and on (3)"
+    refused = child.call("pi_session_prompt", sessionId=first, prompt="hello")
+    assert refused["error"]["code"] == "pi_runtime_unavailable"
+
+
+# --- hosts -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_spare_host_waits_for_the_next_session_and_is_replaced_once_used(world: ExtensionWorld) -> None:
+    extension = world.install()
+    child = world.serve()
+    assert child.call("pi_capabilities_get")["ok"]
+    wait_for_hosts(child, 1)
+    (spare,) = child.hosts()
+
+    session = world.start_session(child)
+
+    assert [note["pid"] for note in extension.notes("load")] == [spare.pid]
+    wait_for_hosts(child, 2)
+    close(child, session)
+    assert survivors([spare]) == []
+    (next_spare,) = child.hosts()
+    assert next_spare.pid != spare.pid
+
+
+def test_only_hosts_that_some_profile_needs_are_kept_warm(world: ExtensionWorld) -> None:
+    world.install()
+    world.profiles({"plain": PLAIN, "reader": {}})
+    child = world.serve()
+
+    child.call("pi_capabilities_get")
+
+    wait_for_hosts(child, 2)
+
+
+def wait_for_hosts(child: Recorded, count: int) -> None:
+    while len(child.hosts()) < count:
+        child.call("pi_session_list")
+    assert len(child.hosts()) == count
+
+
+@pytest.mark.parametrize("extensions", [{}, {"extensions": []}], ids=["left out", "an empty list"])
+def test_without_extensions_sessions_share_a_host_and_nothing_is_loaded(
+    world: ExtensionWorld, extensions: dict[str, Any]
+) -> None:
+    extension = world.install()
+    world.configure(
+        executionProfiles={"reader": {"permissionProfile": "read-only", "default": True, **SCRIPTED, **extensions}}
+    )
+    world.model.on("hello", Say("from the model"))
+    child = world.serve()
+
+    sessions = [world.start_session(child) for _ in range(2)]
+
+    assert [text_of(child, session, "hello") for session in sessions] == ["from the model"] * 2
+    assert len(child.hosts()) == 1
+    assert extension.notes() == []
+
+
+def test_sessions_with_and_without_extensions_live_side_by_side(world: ExtensionWorld) -> None:
+    world.install()
+    world.profiles({"reader": {}, "plain": PLAIN})
+    world.model.on("hello", Say("from the model"))
+    child = world.serve()
+    extended, plain = world.start_session(child, "reader"), world.start_session(child, "plain")
+
+    assert text_of(child, extended, "hello") == "you said: hello (1)"
+    assert text_of(child, plain, "hello") == "from the model"
+    close(child, extended)
+    assert text_of(child, plain, "hello") == "from the model"
+
+
+def test_the_provider_of_an_extension_does_not_exist_for_other_profiles(world: ExtensionWorld) -> None:
+    world.install()
+    world.profiles({"reader": {}, "plain": {"extensions": []}})
+    child = world.serve()
+    world.start_session(child, "reader")
+
+    refused = child.call("pi_session_start", workspace="project", executionProfile="plain")
+
+    assert refused["error"]["code"] == "unknown_provider"
+
+
+# --- the pin ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_package_that_is_replaced_between_resolving_and_loading_is_caught(world: ExtensionWorld) -> None:
+    manifest = {"name": FIXTURE_NAME, "version": FIXTURE_VERSION, "pi": {"extensions": ["./src/index.ts"]}}
+    extension = world.install(replacesItself=json.dumps(manifest))
+    child = world.serve()
+
+    refused = child.call("pi_session_start", workspace="project")
+
+    assert refused["error"]["code"] == "extension_version_mismatch"
+    said = child.wait_for_diagnostic("pi_session_creation_failed")
+    assert (said["stage"], said["extension"]) == ("extension_load", f"{FIXTURE_NAME}@{FIXTURE_VERSION}")
+    assert survivors(extension.processes()) == []
+    assert extension.counts() == (0, 0)
+
+
+def test_an_update_takes_effect_at_the_next_start_and_is_refused_there(world: ExtensionWorld) -> None:
+    extension = world.install()
+    child = world.serve()
+    session = world.start_session(child)
+    manifest = extension.directory / "package.json"
+    manifest.write_text(manifest.read_text().replace(FIXTURE_VERSION, "1.2.3"))
+
+    refused = child.call("pi_session_start", workspace="project")
+
+    assert refused["error"]["code"] == "extension_version_mismatch"
+    assert text_of(child, session, "hello") == "you said: hello (1)"
+
+
+def test_check_and_server_agree_about_every_tree(world: ExtensionWorld) -> None:
+    world.install()
+    agent = world.agent_directory
+    install_package(agent, "other-version", "1.0.1")
+    install_package(agent, "no-entries", entries=[])
+    install_package(agent, "missing-entry", entries=["./missing.ts"])
+    install_package(agent, "escaping", entries=["../outside.ts"])
+    install_package(agent, "another-name", files={"package.json": '{"name": "x", "version": "1.0.0"}'})
+    install_package(agent, "no-json", files={"package.json": "{"})
+    install_package(world.workspace, "in-workspace")
+    (agent / "npm/node_modules/in-workspace").symlink_to(world.workspace / "npm/node_modules/in-workspace")
+    names = [path.name for path in (agent / "npm/node_modules").iterdir() if not path.name.startswith("@")]
+    pins = {name: f"npm:{name}@1.0.0" for name in [*names, "not-there"]}
+    world.profiles({"good": {}, **{alias: {"extensions": [pin]} for alias, pin in pins.items()}})
+
+    checked = subprocess.run(
+        [sys.executable, "-m", "pi_session_mcp", "extensions", "check", "--json"],
+        env=world.environment,
+        capture_output=True,
+        check=False,
+    )
+
+    report = json.loads(checked.stdout)
+    assert (checked.returncode, report["exitCode"], checked.stderr) == (2, 2, b"")
+    child = world.serve()
+    for found in report["extensions"]:
+        answer = child.call("pi_session_start", workspace="project", executionProfile=found["profile"])
+        assert found["status"] == ("ok" if answer["ok"] else answer["error"]["code"]), found
+    assert [found["profile"] for found in report["extensions"]] == sorted([*pins, "good"])
+    assert str(world.directory) not in checked.stdout.decode() + child.stderr.decode()
+
+
+def test_an_extension_that_is_installed_meanwhile_needs_no_restart(world: ExtensionWorld) -> None:
+    child = world.serve()
+    missing = child.call("pi_session_start", workspace="project")
+    assert missing["error"]["code"] == "extension_not_installed"
+    said = child.wait_for_diagnostic("pi_session_creation_failed")
+    assert (said["stage"], said["extension"]) == ("extension_resolve", FIXTURE_PIN.removeprefix("npm:"))
+
+    extension = world.install()
+
+    assert text_of(child, world.start_session(child), "hello") == "you said: hello (1)"
+    shutil.rmtree(extension.directory)
