@@ -1,0 +1,1 @@
+"""MCP clients, each spoken to only through its public command line."""

@@ -1,0 +1,173 @@
+"""What every client has in common: what can be asked of it, and what its answers can mean.
+
+An adapter decides what to run and what the answer means. It runs nothing itself: a `Runner` does, which bounds the
+command and proves that it is gone.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pi_session_mcp.setup.registration import Registration
+    from pi_session_mcp.setup.targets import Target
+
+ANSWER_LIMIT_BYTES: Final = 32 * 1024
+"""No answer that we understand is longer; a longer one is not read."""
+
+_UNSHOWN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Control characters, halves of surrogate pairs, line and paragraph separators."""
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+class Seen(StrEnum):
+    """What a client says about our name at a target."""
+
+    ABSENT = "absent"
+    EQUIVALENT = "equivalent"
+    DIVERGENT = "divergent"
+    UNSUPPORTED = "unsupported"
+
+
+class Discovery(StrEnum):
+    """Whether a client can be used at all."""
+
+    MISSING = "missing"
+    UNSUPPORTED = "unsupported"
+    USABLE = "usable"
+
+
+class CommandFailure(StrEnum):
+    """Why a client's command gave no answer."""
+
+    MISSING = "missing"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too_large"
+    UNKNOWN_PROCESSES = "unknown_processes"
+    NOT_STARTED = "not_started"
+    NOT_NEUTRAL = "not_neutral"
+
+
+class CommandFailed(Exception):  # noqa: N818 - an expected answer of the world
+    """A client's command gave no answer that could be read. Carries no text of the client's."""
+
+    def __init__(self, kind: CommandFailure) -> None:
+        super().__init__(kind.value)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What an inspection found.
+
+    `other_scope` names another scope that has our name too: with `DIVERGENT` the one that is shown instead of the
+    target's, else the one that hides the target's registration in the operator's directory.
+    """
+
+    seen: Seen
+    other_scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCommand:
+    """One call of a client's program. `argv[0]` is an absolute path; `environment` is all that it gets."""
+
+    argv: tuple[str, ...]
+    directory: Path
+    environment: Mapping[str, str]
+    mutates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOutput:
+    """What a client's program left behind when it ended by itself; a negative `exit_code` is a signal."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where the operator asks from.
+
+    `environ` is the operator's environment, `directory` the real path that the command runs in, and `neutral` the
+    empty directory of mode 0700 from which only user scopes can be seen (see `neutral.is_neutral`; it is checked
+    again before each use).
+    """
+
+    environ: Mapping[str, str]
+    directory: Path
+    neutral: Path
+
+
+class Runner(Protocol):
+    """Runs one command of a client, bounded, to its proven end."""
+
+    async def run(self, command: ClientCommand) -> ClientOutput:
+        """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`."""
+        ...
+
+
+class Client(Protocol):
+    """One MCP client by its contract. Everything that runs a command raises `CommandFailed` as well."""
+
+    @property
+    def name(self) -> str:
+        """The first word of its targets."""
+        ...
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that its targets can name."""
+        ...
+
+    def home_is_usable(self) -> bool:
+        """Whether the environment gives the client a configuration home that does not depend on the directory."""
+        ...
+
+    def accepts(self, target: Target) -> bool:
+        """Whether `target` means one definite registration in the operator's directory. Runs nothing."""
+        ...
+
+    def place(self, target: Target) -> str:
+        """SHA-256 in hexadecimal of where the client keeps this registration: its home and, where it matters, ours."""
+        ...
+
+    async def discover(self, run: Runner) -> Discovery:
+        """Find the client's program and whether its help names what we need."""
+        ...
+
+    async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
+        """Ask what is registered under our name at `target`."""
+        ...
+
+    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """Have `intent` registered; only an inspection proves it. False when the client said no."""
+        ...
+
+    async def remove(self, run: Runner, target: Target) -> bool:
+        """Have our name removed at `target`; only an inspection proves it. False when the client said no."""
+        ...
+
+
+def is_unambiguous(text: str) -> bool:
+    """Whether every client shows and starts `text` exactly as it is.
+
+    Clients show control characters as spaces and cut white space at the ends, and some put an environment variable
+    in the place of `${NAME}`. A path with one of those could be taken for another one.
+    """
+    shown = all(unicodedata.category(character) not in _UNSHOWN for character in text)
+    outer = f"{text[:1]}{text[-1:]}"
+    return bool(text) and shown and not any(c.isspace() or c == _BYTE_ORDER_MARK for c in outer) and "${" not in text
+
+
+def can_be_registered(intent: Registration) -> bool:
+    """Whether a registration with these paths can be told from every other one (see `is_unambiguous`)."""
+    return all(map(is_unambiguous, (intent.command, *intent.environment.values())))
