@@ -60,6 +60,25 @@ def test_an_entry_that_is_not_there_is_an_error(host: RawHost, tmp_path: Path, w
     assert (loaded["extensions"], loaded["errors"], loaded["failed"]) == (0, 1, [0])
 
 
+def test_an_extension_can_use_the_package_that_it_is_for(host: RawHost, tmp_path: Path, workspace: Path) -> None:
+    entry = tmp_path / "typed.ts"
+    entry.write_text(
+        """
+        import { defineTool, type ExtensionAPI } from "@earendil-works/pi-coding-agent";
+        import { Type } from "typebox";
+        const tool = defineTool({
+          name: "typed", label: "t", description: "d", parameters: Type.Object({}),
+          async execute() { return { content: [], details: undefined }; },
+        });
+        export default function (pi: ExtensionAPI) { pi.registerTool(tool); }
+        """
+    )
+
+    loaded = host.session(workspace, entries=[entry]).load()
+
+    assert (loaded["errors"], loaded["tools"]) == (0, [{"name": "typed", "entry": 0}])
+
+
 def test_names_that_are_no_names_are_still_reported(host: RawHost, extension: Extension, workspace: Path) -> None:
     entry = extension('pi.registerTool(tool("*", "")); pi.registerTool(tool(undefined, ""));')
 
