@@ -1,0 +1,51 @@
+"""What is registered in a client: our command, its arguments and one variable. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
+ARGUMENTS: Final = ("serve",)
+
+_AMBIGUOUS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A command with its arguments and its environment, ours or one that a client showed.
+
+    An inspection makes one of what it read, whenever it could read all of it, so that its fingerprint can be compared
+    with a record that was written by another version of us at another path.
+    """
+
+    command: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all three, in hexadecimal digits; equal for equal registrations only."""
+        parts = [self.command, list(self.arguments), sorted(self.environment.items())]
+        # ASCII, so that even a text that is not valid Unicode has exactly one form.
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+def registration_of(executable: str, configuration: str) -> Registration:
+    """Our registration for these two absolute paths."""
+    return Registration(executable, ARGUMENTS, MappingProxyType({VARIABLE: configuration}))
+
+
+def is_plain(path: str) -> bool:
+    """Whether clients show `path` so that it can be told from every other path.
+
+    Claude Code prints control characters as spaces and cuts white space at the end of a line; a path that is not
+    valid Unicode cannot be shown at all.
+    """
+    return path == path.strip() and not any(unicodedata.category(character) in _AMBIGUOUS for character in path)
