@@ -68,10 +68,15 @@ class Inspection:
 
     `other_scope` names another scope that has our name too: with `DIVERGENT` the one that is shown instead of the
     target's, else the one that hides the target's registration in the operator's directory.
+
+    `found` is what the client showed at the target, with `EQUIVALENT` and with a `DIVERGENT` that could be read whole
+    and has nothing else to it than another command, other arguments or another environment. It may hold anything, so
+    only its fingerprint is ever used: to tell our own registration, from another path of ours, from somebody else's.
     """
 
     seen: Seen
     other_scope: str | None = None
+    found: Registration | None = None
 
 
 @dataclass(frozen=True, slots=True)
