@@ -93,6 +93,20 @@ def test_a_session_key_is_never_used_again(host: RawHost, workspace: Path) -> No
         session.load()
 
 
+def test_two_steps_at_once_are_refused(host: RawHost, workspace: Path) -> None:
+    session = host.session(workspace)
+    session.load()
+    check: dict[str, object] = {"step": "provider", "provider": "scripted", "model": "scripted-1"}
+
+    with host.together():
+        first, second = session.send("check", **check), session.send("check", **check)
+
+    assert host.answer(first) == {"found": True}
+    with pytest.raises(Refused, match="order"):
+        host.answer(second)
+    assert session.check("provider") is True
+
+
 def test_a_step_that_failed_leaves_only_dispose(host: RawHost, workspace: Path) -> None:
     session = host.session(workspace / "missing")
     with pytest.raises(Refused, match="failed"):
