@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.report import as_json, as_text
+from benchmarks.report import as_json, as_text, replaced
 from benchmarks.rounds import Amounts
 from benchmarks.run import OURS, REFERENCE, Benchmark, Plan, installed_runtime, subject
 from pi_session_mcp.errors import Refusal
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     subjects = [subject(words, name, runtime) for words, name in asked if words != NOTHING]
     measured = Benchmark(QUICK if options.quick else THOROUGH, subjects, runtime, _say).run()
     print(as_text(measured), end="")
+    if options.document is not None:
+        options.document.write_text(replaced(options.document.read_text("utf-8"), as_text(measured)), "utf-8")
     _write(options.json, json.dumps(as_json(measured), indent=2, ensure_ascii=False) + "\n")
     return 1 if measured.failures else 0
 
@@ -53,6 +55,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="within a minute, and less exact")
     parser.add_argument(
         "--json", type=Path, default=Path("build/benchmark.json"), metavar="FILE", help="where the values go"
+    )
+    parser.add_argument(
+        "--document", type=Path, metavar="FILE", help="put the tables between the marks of this document, too"
     )
     return parser
 

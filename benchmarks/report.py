@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from benchmarks.figures import Figure, Samples
 
 JSON_VERSION: Final = 1
+BEGIN: Final = "<!-- tables: begin -->"
+END: Final = "<!-- tables: end -->"
 NOT_MEASURED: Final = "–"  # noqa: RUF001 - the sign is meant
 
 
@@ -38,6 +40,16 @@ def as_text(measured: Measured) -> str:
     if measured.failures:
         parts.append("## Failures\n\n" + "\n".join(f"- {failure}" for failure in measured.failures))
     return "\n\n".join(parts) + "\n"
+
+
+def replaced(document: str, text: str) -> str:
+    """The document with `text` between its two marks. Raises `ValueError` when it does not have both."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("the document has no place for the tables")
+    tables = text.partition("\n\n")[2].replace("## ", "### ")
+    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
 
 
 def as_json(measured: Measured) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.figures import FIGURES, Samples
-from benchmarks.report import Measured, as_json, as_text, number, table
+from benchmarks.report import BEGIN, END, Measured, as_json, as_text, number, replaced, table
 
 
 def measured(*, compared: bool) -> Measured:
@@ -91,3 +91,21 @@ def test_a_server_alone_is_the_only_one_in_the_json() -> None:
     assert said["servers"] == ["ours"]
     assert said["figures"]["listed"]["medians"] == [100.5]
     assert said["figures"]["listed"]["ratio"] is None
+
+
+def test_a_document_gets_the_tables_between_its_marks_and_keeps_the_rest() -> None:
+    text = as_text(measured(compared=True))
+
+    once = replaced(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe rest.\n", text)
+
+    assert once.startswith(f"# Title\n\n{BEGIN}\n\nprocessors 2, ")
+    assert once.endswith(f"\n{END}\n\nThe rest.\n")
+    assert "old" not in once
+    assert "### Budgets" in once
+    assert replaced(once, text) == once
+
+
+@pytest.mark.parametrize("document", ["", BEGIN, END, f"{END}{BEGIN}"])
+def test_a_document_without_both_marks_is_not_touched(document: str) -> None:
+    with pytest.raises(ValueError, match="no place"):
+        replaced(document, as_text(measured(compared=True)))
