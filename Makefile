@@ -49,6 +49,7 @@ check-javascript: $(STAMP)
 check-documents: $(STAMP)
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/command_reference.py --check
+	$(BIN)/python tools/doctor_reference.py --check
 	$(BIN)/python tools/check_configuration.py
 
 format: $(STAMP)

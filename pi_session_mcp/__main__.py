@@ -28,6 +28,8 @@ def main() -> int:
         except OutputLostError:
             return 1
         return 0
+    if arguments[:1] == ["doctor"]:
+        sys.dont_write_bytecode = True  # it promises to write nothing, and that is a file as well
     from pi_session_mcp.cli.app import main as command_line
 
     return command_line()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-    from pi_session_mcp.cli.outcome import Answer
+    from pi_session_mcp.cli.outcome import Answer, Command
 
 _SENTENCES: Final = {
     "interrupted": "Interrupted.",
@@ -60,11 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from pi_session_mcp.cli.program import parse
     from pi_session_mcp.cli.render import exit_status_of, json_report
     from pi_session_mcp.cli.stage import PersonStage, ReportStage
 
-    command = parse(arguments)
+    command = _command(arguments)
     if _wants_report(arguments):
         answer = command(ReportStage())
         write_out(json_report(answer))
@@ -72,6 +71,17 @@ def _run(arguments: list[str]) -> int:
         answer = command(PersonStage())
         _tell(answer)
     return int(exit_status_of(answer))
+
+
+def _command(arguments: list[str]) -> Command:
+    if [argument for argument in arguments if argument != "--json"] == ["doctor"]:
+        # Not through the grammar: the doctor must come when another command's module is missing.
+        from pi_session_mcp.cli.examination import examine
+
+        return examine
+    from pi_session_mcp.cli.program import parse
+
+    return parse(arguments)
 
 
 def _tell(answer: Answer) -> None:

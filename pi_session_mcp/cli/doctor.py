@@ -1,0 +1,24 @@
+"""`pi-session-mcp doctor`: what is wrong with this installation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pi_session_mcp.cli.examination import examine
+from pi_session_mcp.cli.options import JsonOption
+from pi_session_mcp.cli.outcome import Command
+
+HELP: Final = """Find what is wrong with this installation.
+
+Offline and in one look: nothing is connected to, written, repaired or started but `node --version`. Each finding comes
+with a remedy. The exit status is 0 when all is well, 1 when there are warnings only, and 2 when there is an error.
+
+\b
+Example:
+  pi-session-mcp doctor
+"""
+
+
+def doctor(*, _json: JsonOption = False) -> Command:
+    """The parsed command."""
+    return examine

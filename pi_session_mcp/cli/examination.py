@@ -1,0 +1,73 @@
+"""The doctor's report in both forms. Imports neither Typer nor any other command, so that it works without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.cli.outcome import Answer, Block, Facts, Line, Mark, Outcome, Prose, Show
+from pi_session_mcp.doctor.words import ROWS, Remedy, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pi_session_mcp.doctor.checks import Check
+    from pi_session_mcp.doctor.report import Report
+
+_MARKS: Final = {Severity.OK: Mark.OK, Severity.WARNING: Mark.WARNING, Severity.ERROR: Mark.FAILED}
+_WORST_LAST: Final = (Severity.OK, Severity.WARNING, Severity.ERROR)
+
+
+def examine(show: Show) -> Answer:
+    """Look, decide, report."""
+    from pi_session_mcp.doctor.checks import decide
+    from pi_session_mcp.doctor.probe import World, look
+    from pi_session_mcp.doctor.report import Report
+
+    with show.working("Looking at this installation"):
+        report = Report(decide(look(World.here())))
+    return outcome(report)
+
+
+def outcome(report: Report) -> Outcome:
+    """The report as an outcome: the same checks for a program and for a person."""
+    return Outcome(report.exit_status, report.members(), tuple(_blocks(report)))
+
+
+def _blocks(report: Report) -> Iterator[Block]:
+    """One group for each severity, the worst last, where a terminal still shows it; then the verdict."""
+    for severity in _WORST_LAST:
+        group = report.of(severity)
+        for check in group:
+            yield from _shown(check)
+        if group:
+            yield Prose("")
+    yield Line(_MARKS[report.worst], _verdict_word(report), f"{_counted(report)} Next: {report.next_command}")
+
+
+def _shown(check: Check) -> Iterator[Block]:
+    row = ROWS[check.id]
+    if check.remedy is None:
+        yield Line(Mark.OK, "ok", f"{check.subject}: {row.fine}")
+        return
+    found = "could not be checked" if check.remedy is Remedy.UNCHECKED else row.found
+    yield Line(_MARKS[check.severity], check.severity.value, f"{check.subject}: {found}")
+    yield Facts((("check", check.id.value), *_place(check), ("do", check.remedy.value)))
+
+
+def _place(check: Check) -> Iterator[tuple[str, str]]:
+    if check.line is not None:
+        yield "place", f"line {check.line}, column {check.column}"
+    elif check.pointer:
+        yield "place", check.pointer
+    if check.rule is not None:
+        yield "rule", check.rule
+
+
+def _verdict_word(report: Report) -> str:
+    return {Severity.OK: "healthy", Severity.WARNING: "usable", Severity.ERROR: "broken"}[report.worst]
+
+
+def _counted(report: Report) -> str:
+    counts = ((len(report.of(Severity.ERROR)), "error"), (len(report.of(Severity.WARNING)), "warning"))
+    told = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    return f"{', '.join(told)}." if told else "Nothing is wrong."

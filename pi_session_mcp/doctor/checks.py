@@ -1,0 +1,251 @@
+"""From what was seen to what is wrong. Pure.
+
+Where one thing needs another (a version needs a program), the first that is found to be wrong ends the line: what
+comes after it is not reported, since nothing can be said about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.doctor.facts import (
+    NO_HOME,
+    AgentFiles,
+    Configured,
+    Directory,
+    Facts,
+    Held,
+    Package,
+    Part,
+    Pinned,
+    Refused,
+    State,
+    Unnamed,
+    Unseen,
+    Workspace,
+)
+from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MINIMUM_PYTHON: Final = (3, 11)
+"""What the package requires, for when its metadata do not say."""
+
+_PLATFORMS: Final = frozenset({"linux", "darwin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked for. `remedy` is set when it was found; the rest says where in the configuration."""
+
+    id: Id
+    severity: Severity
+    subject: str
+    remedy: Remedy | None = None
+    pointer: str | None = None
+    line: int | None = None
+    column: int | None = None
+    rule: str | None = None
+
+
+def decide(facts: Facts) -> tuple[Check, ...]:
+    """Every check that these facts allow, in the table's order and then by subject."""
+    made = (
+        *_python(facts),
+        *_platform(facts),
+        *_package(facts.package),
+        *_node(facts.node),
+        *_sdk(facts.sdk),
+        *_agent_files(facts.agent_files),
+        *_configuration(facts),
+        *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
+        *_search_tools(facts.has_search_tools),
+        *_state(facts.state),
+        *(check for pin in facts.pins for check in _pin(pin)),
+    )
+    return tuple(sorted(made, key=lambda check: (ORDER[check.id], check.subject)))
+
+
+def _fine(what: Id, subject: str | None = None) -> Check:
+    return Check(what, Severity.OK, ROWS[what].subject if subject is None else subject)
+
+
+def _found(what: Id, remedy: Remedy, subject: str | None = None) -> Check:
+    row = ROWS[what]
+    return Check(what, row.severity, row.subject if subject is None else subject, remedy)
+
+
+def _line(ids: tuple[Id, ...], found: Id | None, remedy: Remedy, subject: str | None = None) -> Iterator[Check]:
+    """Each of `ids` up to the one that was found, which ends the line."""
+    for what in ids:
+        if what is found:
+            yield _found(what, remedy, subject)
+            return
+        yield _fine(what, subject)
+
+
+def _python(facts: Facts) -> Iterator[Check]:
+    stated = facts.package.requires if isinstance(facts.package, Package) else None
+    found = Id.PYTHON_VERSION_UNSUPPORTED if facts.python < (stated or MINIMUM_PYTHON) else None
+    yield from _line((Id.PYTHON_VERSION_UNSUPPORTED,), found, Remedy.SUPPORTED_PYTHON)
+
+
+def _platform(facts: Facts) -> Iterator[Check]:
+    found = None if facts.platform in _PLATFORMS else Id.PLATFORM_UNSUPPORTED
+    yield from _line((Id.PLATFORM_UNSUPPORTED,), found, Remedy.SUPPORTED_PLATFORM)
+
+
+def _package(package: Package | Unseen) -> Iterator[Check]:
+    line = (Id.PACKAGE_METADATA_UNREADABLE, Id.PACKAGE_MODIFIED)
+    if isinstance(package, Unseen):
+        yield from _line(line, line[0], Remedy.UNCHECKED)
+    elif not package.metadata_readable:
+        yield from _line(line, line[0], Remedy.REINSTALL)
+    else:
+        yield from _line(line, line[1] if package.modified else None, Remedy.REINSTALL)
+
+
+def _node(node: Part | Unseen | None) -> Iterator[Check]:
+    line = (Id.NODE_MISSING, Id.NODE_VERSION_UNSUPPORTED)
+    own = {Id.NODE_MISSING: Remedy.NODE, Id.NODE_VERSION_UNSUPPORTED: Remedy.NODE_VERSION}
+    yield from _part(node, line, own, Remedy.CONFIGURED_NODE)
+
+
+def _sdk(sdk: Part | Unseen | None) -> Iterator[Check]:
+    line = (Id.PI_RUNTIME_MISSING, Id.PI_VERSION_UNSUPPORTED)
+    yield from _part(sdk, line, dict.fromkeys(line, Remedy.RUNTIME), Remedy.CONFIGURED_SDK)
+
+
+def _part(
+    part: Part | Unseen | None, line: tuple[Id, ...], own: dict[Id, Remedy], configured: Remedy
+) -> Iterator[Check]:
+    match part:
+        case None:
+            return
+        case Unseen():
+            yield from _line(line, line[0], Remedy.UNCHECKED)
+        case Part():
+            found = next((what for what in line if what.value == part.status), None)
+            yield from _line(line, found, configured if part.configured else own[found or line[0]])
+
+
+def _agent_files(files: AgentFiles | Unseen) -> Iterator[Check]:
+    remedies = {AgentFiles.BROKEN: Remedy.PI_FILES, AgentFiles.NO_HOME: Remedy.AGENT_DIRECTORY}
+    remedy = Remedy.UNCHECKED if isinstance(files, Unseen) else remedies.get(files)
+    what = Id.PI_CONFIGURATION_INVALID
+    yield _fine(what) if remedy is None else _found(what, remedy)
+
+
+def _configuration(facts: Facts) -> Iterator[Check]:
+    line = (Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID)
+    match facts.configuration:
+        case Configured():
+            yield from _line(line, None, Remedy.VALID_CONFIGURATION)
+        case Unnamed():
+            yield from _line(line, Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION)
+        case Unseen():
+            yield from _line(line, Id.CONFIG_UNREADABLE, Remedy.UNCHECKED)
+        case Refused(code=Id.CONFIG_MISSING.value):
+            yield from _line(line, Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION)
+        case Refused(code=Id.CONFIG_UNREADABLE.value):
+            yield from _line(line, Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION)
+        case Refused() as refused:
+            yield from (_fine(what) for what in line[:-1])
+            yield _invalid(refused)
+
+
+def _invalid(refused: Refused) -> Check:
+    row = ROWS[Id.CONFIG_INVALID]
+    return Check(
+        row.id,
+        row.severity,
+        row.subject,
+        Remedy.VALID_CONFIGURATION,
+        pointer=refused.pointer,
+        line=refused.line,
+        column=refused.column,
+        rule=refused.rule,
+    )
+
+
+_DIRECTORIES: Final = {
+    Directory.UNSEEN: (Id.WORKSPACE_MISSING, Remedy.UNCHECKED),
+    Directory.MISSING: (Id.WORKSPACE_MISSING, Remedy.WORKSPACE),
+    Directory.NOT_DIRECTORY: (Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY),
+    Directory.UNREADABLE: (Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE),
+    Directory.READ_ONLY: (Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE),
+}
+_HELD: Final = {
+    Held.CONFIGURATION: Remedy.CONFIGURATION_OUTSIDE,
+    Held.AGENT_DIRECTORY: Remedy.AGENT_DIRECTORY_OUTSIDE,
+    Held.RUNTIME: Remedy.RUNTIME_OUTSIDE,
+    Held.STATE: Remedy.STATE_OUTSIDE,
+}
+
+
+def _workspace(workspace: Workspace, facts: Facts) -> Iterator[Check]:
+    line = (
+        Id.WORKSPACE_MISSING,
+        Id.WORKSPACE_NOT_DIRECTORY,
+        Id.WORKSPACE_UNREADABLE,
+        Id.WORKSPACE_NOT_WRITABLE,
+        Id.WORKSPACE_CONTAINS_POLICY,
+    )
+    what, remedy = _finding(workspace, has_coding_profile=facts.has_coding_profile)
+    yield from _line(line, what, remedy, workspace.alias)
+
+
+def _finding(workspace: Workspace, *, has_coding_profile: bool) -> tuple[Id | None, Remedy]:
+    harmless = workspace.directory in {Directory.READ_ONLY, Directory.WRITABLE} and not has_coding_profile
+    if workspace.directory in _DIRECTORIES and not harmless:
+        return _DIRECTORIES[workspace.directory]
+    if harmless or workspace.holds is None:
+        return None, Remedy.WORKSPACE
+    held = workspace.holds
+    return Id.WORKSPACE_CONTAINS_POLICY, Remedy.UNCHECKED if isinstance(held, Unseen) else _HELD[held]
+
+
+def _search_tools(there: bool | Unseen | None) -> Iterator[Check]:  # noqa: FBT001 - a fact, not a flag
+    what = Id.SEARCH_TOOLS_MISSING
+    match there:
+        case None:
+            return
+        case Unseen():
+            yield _found(what, Remedy.UNCHECKED)
+        case _:
+            yield _fine(what) if there else _found(what, Remedy.SEARCH_TOOLS)
+
+
+def _state(state: State | Unseen) -> Iterator[Check]:
+    remedies = {
+        State.NO_HOME: Remedy.HOME,
+        State.FILE_SYSTEM: Remedy.STATE_FILE_SYSTEM,
+        State.PERMISSIONS: Remedy.STATE_PERMISSIONS,
+    }
+    remedy = Remedy.UNCHECKED if isinstance(state, Unseen) else remedies.get(state)
+    what = Id.STATE_DIRECTORY_UNSUPPORTED
+    yield _fine(what) if remedy is None else _found(what, remedy)
+
+
+_PINS: Final = {
+    None: (Id.EXTENSION_MISSING, Remedy.UNCHECKED),
+    NO_HOME: (Id.EXTENSION_MISSING, Remedy.AGENT_DIRECTORY),
+    "extension_not_installed": (Id.EXTENSION_MISSING, Remedy.INSTALL_EXTENSION),
+    "extension_version_mismatch": (Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION),
+    "extension_load_failed": (Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION),
+}
+
+
+def _pin(pin: Pinned) -> Iterator[Check]:
+    subject = f"{pin.profile}:{pin.package}"
+    line = (Id.EXTENSION_MISSING, Id.EXTENSION_VERSION_MISMATCH)
+    if pin.status == "ok":
+        yield from _line(line, None, Remedy.INSTALL_EXTENSION, subject)
+        return
+    what, remedy = _PINS.get(pin.status, _PINS[None])
+    if what is Id.EXTENSION_MISSING:
+        yield _found(what, remedy, subject)
+    else:
+        yield from _line(line, what, remedy, subject)

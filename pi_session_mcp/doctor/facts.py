@@ -1,0 +1,129 @@
+"""What one look at this installation has seen. Pure: values only, and nothing in them that may not be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """The look itself went wrong, so nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What the installer left. `requires` is the oldest Python that the metadata allows, if they say one."""
+
+    metadata_readable: bool
+    requires: tuple[int, int] | None = None
+    modified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Node or the Pi SDK: `status` is `ok` or the code of what is wrong; `configured` says who chose it."""
+
+    status: str
+    configured: bool
+
+
+class AgentFiles(StrEnum):
+    """Pi's own files."""
+
+    FINE = "fine"
+    BROKEN = "broken"
+    NO_HOME = "no_home"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why the configuration was refused: the code, the rule, and the place. No value of the file."""
+
+    code: str
+    rule: str
+    pointer: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The configuration is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unnamed:
+    """No file is named."""
+
+
+class Directory(StrEnum):
+    """What is at a workspace's path."""
+
+    UNSEEN = "unseen"
+    MISSING = "missing"
+    NOT_DIRECTORY = "not_directory"
+    UNREADABLE = "unreadable"
+    READ_ONLY = "read_only"
+    WRITABLE = "writable"
+
+
+class Held(StrEnum):
+    """What decides about sessions, and lies inside a workspace."""
+
+    CONFIGURATION = "configuration"
+    AGENT_DIRECTORY = "agent_directory"
+    RUNTIME = "runtime"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One workspace, by its alias."""
+
+    alias: str
+    directory: Directory
+    holds: Held | Unseen | None = None
+
+
+class State(StrEnum):
+    """Whether the records of registrations could be kept."""
+
+    FINE = "fine"
+    NO_HOME = "no_home"
+    FILE_SYSTEM = "file_system"
+    PERMISSIONS = "permissions"
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """One pin of one profile; `status` is `ok`, the code of what is wrong, or `None` where nobody can tell."""
+
+    profile: str
+    package: str
+    status: str | None
+
+
+NO_HOME: str = "no_home"
+"""Status of a pin when there is no place to look for it."""
+
+Configuration: TypeAlias = Configured | Unnamed | Refused | Unseen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that was seen. `None` stands for what was not looked at, because something else is missing."""
+
+    python: tuple[int, int]
+    platform: str
+    package: Package | Unseen
+    node: Part | Unseen | None
+    sdk: Part | Unseen | None
+    agent_files: AgentFiles | Unseen
+    configuration: Configuration
+    has_coding_profile: bool
+    workspaces: tuple[Workspace, ...]
+    has_search_tools: bool | Unseen | None
+    state: State | Unseen
+    pins: tuple[Pinned, ...]

@@ -1,0 +1,74 @@
+"""The one program that the doctor runs: `node --version`.
+
+Not under a keeper: that would be a second program, and an event loop opens sockets. It runs in a session of its own
+and briefly; what it starts in that session is ended with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ANSWER_WITHIN_S: Final = 5.0
+_ANSWER_LIMIT_BYTES: Final = 4096
+
+
+def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
+    """What `node --version` says; `None` when it does not run, says too much, fails, or takes longer."""
+    deadline = monotonic() + within_s
+    try:
+        node = subprocess.Popen(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(environ),
+            cwd="/",
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return None
+    try:
+        said = _read_to_end(node, deadline)
+        if said is None or node.wait(max(deadline - monotonic(), 0.0)) != 0:
+            return None
+        return said.decode("utf-8", "replace").strip()
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _end(node)
+
+
+def _read_to_end(node: subprocess.Popen[bytes], deadline: float) -> bytes | None:
+    assert node.stdout is not None
+    said = b""
+    readable = select.poll()
+    readable.register(node.stdout, select.POLLIN)
+    while readable.poll(max(deadline - monotonic(), 0.0) * 1000):
+        part = os.read(node.stdout.fileno(), _ANSWER_LIMIT_BYTES)
+        said += part
+        if not part:
+            return said
+        if len(said) > _ANSWER_LIMIT_BYTES:
+            return None
+    return None
+
+
+def _end(node: subprocess.Popen[bytes]) -> None:
+    # Once it has been waited for, its id may belong to somebody else, unless something of its group is left to hold it;
+    # a group that is gone is no error.
+    if node.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(node.pid, signal.SIGKILL)
+        node.wait()
+    if node.stdout is not None:
+        node.stdout.close()

@@ -1,0 +1,367 @@
+"""One look at this installation: the only I/O of the doctor.
+
+Every part is looked at by itself, and what goes wrong there is that part's `Unseen`. Everything but the doctor's own
+modules is imported inside a look, so that a broken installation can still be told about.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from pi_session_mcp.doctor.facts import (
+    NO_HOME,
+    AgentFiles,
+    Configured,
+    Directory,
+    Facts,
+    Held,
+    Part,
+    Pinned,
+    Refused,
+    State,
+    Unnamed,
+    Unseen,
+    Workspace,
+)
+from pi_session_mcp.doctor.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.doctor import facts
+    from pi_session_mcp.runtime.asked import Asked
+    from pi_session_mcp.runtime.locate import Sdk
+    from pi_session_mcp.runtime.record import Installed
+
+_Seen = TypeVar("_Seen")
+_Otherwise = TypeVar("_Otherwise")
+
+_VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
+_OK: Final = "ok"
+_MAX_PI_FILE_BYTES: Final = 16 * 1024 * 1024
+_PI_FILES: Final = ("models.json", "auth.json")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Where to look: the environment, the working directory, and the Python environment (`sys.prefix`)."""
+
+    environ: Mapping[str, str]
+    cwd: Path
+    prefix: Path | None = None
+    package_root: Path | None = None
+    platform: str = sys.platform
+
+    @classmethod
+    def here(cls) -> World:
+        """This process's own."""
+        try:
+            cwd = Path.cwd()
+        except OSError:
+            cwd = Path(os.devnull)  # it was deleted, or lies behind a closed door: a place that nothing is below
+        return cls(os.environ, cwd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    """Node and the Pi SDK, and where they are."""
+
+    node: Part | Unseen | None
+    sdk: Part | Unseen | None
+    has_search_tools: bool | Unseen | None
+    places: tuple[Path, ...] = ()
+
+
+def look(world: World) -> Facts:
+    """Look once. Writes nothing, opens no socket, and runs `node --version` at most. Never raises."""
+    configuration, loaded = _survive(partial(_look_at_configuration, world), (Unseen(), None))
+    asked = loaded or _survive(_nothing_asked, None)
+    agent_directory = _survive(partial(_agent_directory, asked, world), Unseen())
+    nothing = _Runtime(Unseen(), Unseen(), Unseen())
+    runtime = _survive(partial(_look_at_runtime, asked, agent_directory, world), nothing)
+    state_directory = _survive(partial(_state_directory, world), None)
+    held = (
+        *((Held.CONFIGURATION, path) for path in _survive(partial(_configuration_path, world), ())),
+        *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
+        *((Held.RUNTIME, path) for path in (*runtime.places, Path(__file__).parents[1])),
+        *((Held.STATE, path) for path in (state_directory,) if path is not None),
+    )
+    return Facts(
+        python=sys.version_info[:2],
+        platform=world.platform,
+        package=_survive(partial(_look_at_package, world), Unseen()),
+        node=runtime.node,
+        sdk=runtime.sdk,
+        agent_files=_survive(partial(_look_at_agent_files, agent_directory), Unseen()),
+        configuration=configuration,
+        has_coding_profile=_has_coding_profile(loaded),
+        workspaces=tuple(
+            _look_at_workspace(alias, path, held) for alias, path in (loaded.workspaces if loaded else {}).items()
+        ),
+        has_search_tools=runtime.has_search_tools,
+        state=_survive(partial(_look_at_state, state_directory, world), Unseen()),
+        pins=_look_at_pins(loaded, agent_directory),
+    )
+
+
+def _survive(see: Callable[[], _Seen], otherwise: _Otherwise) -> _Seen | _Otherwise:
+    """What was seen, or `otherwise`: whatever goes wrong inside one look must not end the others."""
+    try:
+        return see()
+    except Exception:  # noqa: BLE001 - a deleted module, a damaged dependency, a defect of ours: all are findings
+        return otherwise
+
+
+def _look_at_package(world: World) -> facts.Package:
+    from pi_session_mcp.doctor.package import look_at_package
+
+    return look_at_package(world.package_root)
+
+
+def _configuration_path(world: World) -> tuple[Path, ...]:
+    named = world.environ.get(_VARIABLE, "")
+    return (world.cwd / named,) if named else ()
+
+
+def _look_at_configuration(world: World) -> tuple[facts.Configuration, Configuration | None]:
+    from pi_session_mcp.config.errors import ConfigError
+    from pi_session_mcp.config.load import load
+
+    if not _configuration_path(world):
+        return Unnamed(), None
+    (path,) = _configuration_path(world)
+    try:
+        return Configured(), load(path)
+    except ConfigError as refused:
+        place = (refused.pointer, refused.line, refused.column)
+        return Refused(refused.code.value, refused.rule, *place), None
+
+
+def _nothing_asked() -> Asked:
+    from pi_session_mcp.runtime.asked import NothingAsked
+
+    return NothingAsked()
+
+
+def _has_coding_profile(loaded: Configuration | None) -> bool:
+    profiles = loaded.execution_profiles.values() if loaded else ()
+    return any(profile.permission_profile == "coding" for profile in profiles)
+
+
+def _agent_directory(asked: Asked | None, world: World) -> Path | Unseen | None:
+    """Pi's agent directory; `None` when there is no home directory to look for it in."""
+    from pi_session_mcp.errors import Refusal
+    from pi_session_mcp.runtime.agent_directory import agent_directory
+
+    if asked is None:
+        return Unseen()
+    try:
+        return agent_directory(asked, world.environ, world.cwd)
+    except Refusal:
+        return None
+
+
+def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None, world: World) -> _Runtime:
+    from pi_session_mcp.runtime.problem import RuntimeProblem
+    from pi_session_mcp.runtime.record import find_installed
+
+    if asked is None:
+        return _Runtime(Unseen(), Unseen(), Unseen())
+    try:
+        installed = find_installed(world.environ, world.prefix)
+    except RuntimeProblem as problem:  # its record is damaged, and it is the record that says which Node decides
+        return _Runtime(None, Part(problem.code.value, configured=False), None)
+    node, program = _look_at_node(asked, installed, world)
+    sdk, found = _look_at_sdk(asked, installed, world)
+    tools = None if found is None else _has_search_tools(asked, found, installed, agent_directory, world)
+    places = (
+        *((program,) if program else ()),
+        *((found.package,) if found else ()),
+        *((installed.place.root,) if installed else ()),
+    )
+    return _Runtime(node, sdk, tools, places)
+
+
+def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Path | None]:
+    from pi_session_mcp.doctor.node import node_version
+    from pi_session_mcp.runtime.environment import without_node_options
+    from pi_session_mcp.runtime.locate import find_node
+    from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
+    from pi_session_mcp.runtime.versions import node_is_supported
+
+    seen = partial(Part, configured=asked.runtime.node is not None)
+    try:
+        node = find_node(asked, world.environ, world.cwd, installed)
+    except RuntimeProblem as problem:
+        return seen(problem.code.value), None
+    version = node_version(node.program, without_node_options(world.environ))
+    if version is None:
+        return seen(RuntimeCode.NODE_MISSING.value), node.program
+    code = RuntimeCode.OK if node_is_supported(version) else RuntimeCode.NODE_VERSION_UNSUPPORTED
+    return seen(code.value), node.program
+
+
+def _look_at_sdk(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Sdk | None]:
+    from pi_session_mcp.runtime.locate import find_sdk, find_tools
+    from pi_session_mcp.runtime.problem import RuntimeProblem
+
+    configured = asked.runtime.sdk is not None
+    try:
+        sdk = find_sdk(asked, world.environ, world.cwd, installed)
+        find_tools(sdk, installed)
+    except RuntimeProblem as problem:
+        return Part(problem.code.value, configured=configured), None
+    return Part(_OK, configured=configured), sdk
+
+
+def _has_search_tools(
+    asked: Asked, sdk: Sdk, installed: Installed | None, agent_directory: Path | Unseen | None, world: World
+) -> bool:
+    """Whether Pi would find `rg`: with the runtime, where Pi itself puts it, or on `PATH`."""
+    from pi_session_mcp.platform.files import is_program
+    from pi_session_mcp.runtime.asked import untrusted_directories
+    from pi_session_mcp.runtime.locate import find_tools
+    from pi_session_mcp.runtime.programs import find_program
+
+    if find_tools(sdk, installed) is not None:
+        return True
+    if isinstance(agent_directory, Path) and is_program(agent_directory / "bin" / "rg"):
+        return True
+    return find_program("rg", world.environ, untrusted_directories(asked, world.cwd)) is not None
+
+
+def _look_at_agent_files(directory: Path | Unseen | None) -> AgentFiles | Unseen:
+    if isinstance(directory, Unseen):
+        return directory
+    if directory is None:
+        return AgentFiles.NO_HOME
+    fine = all(_is_absent_or_an_object(directory / name) for name in _PI_FILES)
+    return AgentFiles.FINE if fine else AgentFiles.BROKEN
+
+
+def _is_absent_or_an_object(path: Path) -> bool:
+    try:
+        text = read_regular(path, max_bytes=_MAX_PI_FILE_BYTES).decode("utf-8-sig", "replace")
+        if not text and path.name == "auth.json":
+            return True  # Pi takes that for an empty object
+        # Pi's numbers are floating-point ones, however long.
+        value = json.loads(text, parse_constant=_refuse_constant, parse_int=float)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(value, dict)
+
+
+def _refuse_constant(_text: str) -> NoReturn:
+    raise ValueError("no JSON")
+
+
+def _look_at_workspace(alias: str, path: Path, held: tuple[tuple[Held, Path], ...]) -> Workspace:
+    directory = _survive(partial(_directory, path), Directory.UNSEEN)
+    holds: Held | Unseen | None = None
+    if directory is Directory.WRITABLE:
+        holds = _survive(partial(_first_below, path, held), Unseen())
+    return Workspace(alias, directory, holds)
+
+
+def _directory(path: Path) -> Directory:
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        return Directory.UNREADABLE
+    except (OSError, ValueError):  # absent, a dangling link, a circle of links, a name that is too long
+        return Directory.MISSING
+    if not stat.S_ISDIR(mode):
+        return Directory.NOT_DIRECTORY
+    if not os.access(path, os.R_OK | os.X_OK):
+        return Directory.UNREADABLE
+    return Directory.WRITABLE if os.access(path, os.W_OK) else Directory.READ_ONLY
+
+
+def _first_below(workspace: Path, held: tuple[tuple[Held, Path], ...]) -> Held | None:
+    from pi_session_mcp.platform.paths import is_below
+
+    return next((kind for kind, path in held if is_below(path, workspace)), None)
+
+
+def _state_directory(world: World) -> Path | None:
+    """Where the records of registrations are kept; `None` when there is no home directory to say."""
+    from platformdirs import user_state_path
+
+    if not os.path.isabs(world.environ.get("HOME", "")):
+        return None
+    directory = user_state_path("pi-session-mcp", appauthor=False)
+    return directory if directory.is_absolute() else None
+
+
+def _look_at_state(directory: Path | None, world: World) -> State:
+    from pi_session_mcp.platform.files import can_make
+    from pi_session_mcp.platform.filesystem import has_trusted_locks
+
+    if directory is None:
+        return State.NO_HOME
+    existing = next(_existing(directory))
+    if not (_is_ours(directory) if existing == directory else _is_safe_above(existing)) or not can_make(directory):
+        return State.PERMISSIONS
+    known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
+    return State.FILE_SYSTEM if known and not has_trusted_locks(existing, platform=world.platform) else State.FINE
+
+
+def _is_ours(directory: Path) -> bool:
+    """Whether it is a directory, not a link to one, of the effective user and nobody else may write in it."""
+    seen = directory.lstat()
+    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & 0o022
+
+
+def _is_safe_above(existing: Path) -> bool:
+    """Whether nobody else could put something in the way of what we would make there (as under `sudo`)."""
+    seen = existing.stat()
+    open_to_all = seen.st_mode & stat.S_IWOTH and not seen.st_mode & stat.S_ISVTX
+    return seen.st_uid in {0, os.geteuid()} and not open_to_all
+
+
+def _existing(directory: Path) -> Iterator[Path]:
+    """The directory and those above it, as far as something is there. Raises `OSError` where nobody can tell."""
+    for path in (directory, *directory.parents):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        yield path
+
+
+def _look_at_pins(loaded: Configuration | None, agent_directory: Path | Unseen | None) -> tuple[Pinned, ...]:
+    if loaded is None:
+        return ()
+    unseen = _survive(partial(_without_status, loaded, None), ())
+    if isinstance(agent_directory, Unseen):
+        return unseen
+    if agent_directory is None:
+        return _survive(partial(_without_status, loaded, NO_HOME), unseen)
+    return _survive(partial(_resolved, loaded, agent_directory), unseen)
+
+
+def _resolved(loaded: Configuration, agent_directory: Path) -> tuple[Pinned, ...]:
+    if not any(profile.extensions for profile in loaded.execution_profiles.values()):
+        return ()
+    from pi_session_mcp.extensions.check import check
+
+    return tuple(Pinned(one.profile, one.pin.name, one.status) for one in check(loaded, agent_directory))
+
+
+def _without_status(loaded: Configuration, status: str | None) -> tuple[Pinned, ...]:
+    from pi_session_mcp.config import pin
+
+    profiles: Any = loaded.execution_profiles.items()
+    return tuple(
+        Pinned(alias, pin.parse(text).name, status) for alias, profile in profiles for text in profile.extensions
+    )

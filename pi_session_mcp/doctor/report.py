@@ -1,0 +1,75 @@
+"""The doctor's result and its projection for programs. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pi_session_mcp import __version__
+from pi_session_mcp.doctor.words import Severity
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from pi_session_mcp.doctor.checks import Check
+
+Member: TypeAlias = str | int
+
+_COMMAND: Final = re.compile(r"`(pi-session-mcp [a-z -]+)`")
+_WHEN_FINE: Final = "pi-session-mcp demo"
+_LOOK_AGAIN: Final = "pi-session-mcp doctor"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every check, in order, and what follows from them."""
+
+    checks: tuple[Check, ...]
+    package_version: str = __version__
+
+    def of(self, severity: Severity) -> tuple[Check, ...]:
+        """The checks of one severity, in order."""
+        return tuple(check for check in self.checks if check.severity is severity)
+
+    @property
+    def worst(self) -> Severity:
+        """The severity that decides."""
+        found = {check.severity for check in self.checks}
+        return next((one for one in (Severity.ERROR, Severity.WARNING) if one in found), Severity.OK)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """0 when all is well, 1 for warnings only, 2 for an error."""
+        statuses = {
+            Severity.OK: ExitStatus.OK,
+            Severity.WARNING: ExitStatus.FAILURE,
+            Severity.ERROR: ExitStatus.CHECK_FAILED,
+        }
+        return statuses[self.worst]
+
+    @property
+    def next_command(self) -> str:
+        """What to type next: the first command that a remedy of the worst findings names."""
+        if self.worst is Severity.OK:
+            return _WHEN_FINE
+        named = (_COMMAND.search(check.remedy or "") for check in self.of(self.worst))
+        return next((command[1] for command in named if command), _LOOK_AGAIN)
+
+    def members(self) -> dict[str, str | list[dict[str, Member]]]:
+        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        return {"packageVersion": self.package_version, "checks": [check_members(check) for check in self.checks]}
+
+
+def check_members(check: Check) -> dict[str, Member]:
+    """One check as in the JSON report; what does not apply is left out."""
+    told: dict[str, Member | None] = {
+        "id": check.id.value,
+        "severity": check.severity.value,
+        "subject": check.subject,
+        "remediation": None if check.remedy is None else check.remedy.value,
+        "pointer": check.pointer,
+        "line": check.line,
+        "column": check.column,
+        "rule": check.rule,
+    }
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,66 @@
+"""Which file systems have kernel locks that can be trusted. Looks only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TRUSTED_ON_LINUX: Final = frozenset(
+    {
+        0xEF53,  # ext2, ext3, ext4
+        0x58465342,  # XFS
+        0x9123683E,  # Btrfs
+        0x01021994,  # tmpfs
+        0x794C7630,  # overlayfs
+        0x2FC12FC1,  # ZFS
+        0xF2F52010,  # F2FS
+        0x24051905,  # UBIFS
+        0xCA451A4E,  # bcachefs
+    }
+)
+"""`f_type` of those where `flock` excludes, as far as is known. Network and FUSE file systems are not among them."""
+
+_BUFFER_BYTES: Final = 4096
+_TYPE_ON_DARWIN: Final = slice(60, 64)
+"""Behind two 32-bit and five 64-bit counts, the file system's id and its owner."""
+
+
+def has_trusted_locks(directory: Path, *, platform: str = sys.platform) -> bool:
+    """Whether a kernel lock on a file in this existing directory excludes others for certain.
+
+    On macOS that is so where the file system is of the same type as that of `/`; the number itself is not stable.
+    What cannot be asked is not trusted.
+    """
+    try:
+        if platform == "linux":
+            return _type_on_linux(directory) in _TRUSTED_ON_LINUX
+        if platform == "darwin":
+            return _type_on_darwin(directory) == _type_on_darwin("/")
+    except (OSError, AttributeError, ValueError):
+        return False
+    return False
+
+
+def _type_on_linux(path: Path | str) -> int:
+    said = _statfs(path, "statfs")
+    return int.from_bytes(said[: ctypes.sizeof(ctypes.c_long)], sys.byteorder) & 0xFFFFFFFF
+
+
+def _type_on_darwin(path: Path | str) -> int:
+    # Intel Macs keep the structure with short inode numbers under the plain name.
+    name = "statfs" if os.uname().machine == "arm64" else "statfs$INODE64"
+    return int.from_bytes(_statfs(path, name)[_TYPE_ON_DARWIN], sys.byteorder)
+
+
+def _statfs(path: Path | str, name: str) -> bytes:
+    """The C library's answer as it lies in memory: Python's own `os.statvfs` leaves the type out. Raises `OSError`."""
+    library = ctypes.CDLL(None, use_errno=True)
+    said = ctypes.create_string_buffer(_BUFFER_BYTES)
+    if getattr(library, name)(os.fsencode(path), said) != 0:
+        raise OSError(ctypes.get_errno(), name)
+    return said.raw

@@ -1,0 +1,147 @@
+"""Keeps docs/doctor.md and docs/doctor.schema.json equal to the doctor's table: rewrites them, or `--check`s them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pi_session_mcp.cli.outcome import SCHEMA_VERSION
+from pi_session_mcp.doctor.words import ALIAS, PIN, TABLE, Id, Remedy, Row, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DOCUMENT: Final = Path("docs/doctor.md")
+SCHEMA: Final = Path("docs/doctor.schema.json")
+BEGIN: Final = "<!-- The checks below are written by tools/doctor_reference.py. -->\n"
+END: Final = "<!-- End of the checks. -->\n"
+_ALIAS: Final = "[a-z][a-z0-9_-]{0,63}"
+_PACKAGE: Final = "(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"
+
+
+def main(arguments: list[str]) -> int:
+    """Write both files, or compare them when asked to check; 1 if one differs."""
+    made: dict[Path, Callable[[], str]] = {
+        DOCUMENT: lambda: with_reference(DOCUMENT.read_text(encoding="utf-8")),
+        SCHEMA: schema_text,
+    }
+    differing = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text()]
+    if "--check" not in arguments:
+        for path in differing:
+            path.write_text(made[path](), encoding="utf-8")
+        return 0
+    for path in differing:
+        print(f"{path} differs from the program; run: python tools/doctor_reference.py")
+    return int(bool(differing))
+
+
+def with_reference(document: str) -> str:
+    """`document` with the text between its two marks replaced by one section for each check."""
+    head, _, rest = document.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{''.join(section(row) for row in TABLE)}{END}{tail}"
+
+
+def section(row: Row) -> str:
+    """One check: what it is about, what it means, and what to do."""
+    remedies = "".join(f"- {code_spans(remedy)}\n" for remedy in row.remedies)
+    head = f"### `{row.id}`\n\n{row.severity.value.capitalize()}; subject: {code_spans_of_subject(row)}.\n\n"
+    return f"{head}{row.meaning}\n\nTo mend it:\n\n{remedies}\n"
+
+
+def code_spans(sentence: str) -> str:
+    """The sentence as Markdown; what stands in angle brackets would vanish as a tag."""
+    return sentence.replace("pi install npm:<name>@<version>", "`pi install npm:<name>@<version>`")
+
+
+def code_spans_of_subject(row: Row) -> str:
+    """A fixed name as it is, a pattern as code."""
+    return f"`{row.subject}`" if row.subject == PIN else row.subject
+
+
+def schema_text() -> str:
+    """The JSON Schema as it is published."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what `doctor --json` prints, whatever happens."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The report of pi-session-mcp doctor --json",
+        "oneOf": [{"$ref": "#/$defs/report"}, {"$ref": "#/$defs/noReport"}],
+        "$defs": {
+            "report": _report(),
+            "noReport": _no_report(),
+            "check": {"oneOf": [branch for row in TABLE for branch in _branches(row)]},
+        },
+    }
+
+
+def _report() -> dict[str, Any]:
+    properties = {
+        "schemaVersion": {"const": SCHEMA_VERSION},
+        "ok": {"type": "boolean", "description": "Whether exitCode is 0."},
+        "exitCode": {"enum": [0, 1, 2], "description": "0 all is well, 1 warnings only, 2 an error."},
+        "packageVersion": {"type": "string"},
+        "checks": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/check"},
+            "description": "In the order of the table, then by subject. A finding that leaves nothing to say about "
+            "what comes after it in its line is followed by no check of that line.",
+        },
+    }
+    return _closed(properties)
+
+
+def _no_report() -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "schemaVersion": {"const": SCHEMA_VERSION},
+        "ok": {"const": False},
+        "exitCode": {"enum": [1, 64, 130, 143]},
+        "code": {"enum": ["usage", "interrupted", "terminated", "output_lost", "internal_error"]},
+        "message": {"type": "string"},
+        "valid": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    }
+    return _closed(properties, optional=("message", "valid"))
+
+
+def _branches(row: Row) -> list[dict[str, Any]]:
+    common = {"id": {"const": row.id.value}, "subject": _subject(row)}
+    remedies = [remedy.value for remedy in (*row.remedies, Remedy.UNCHECKED)]
+    found: dict[str, Any] = {
+        **common,
+        "severity": {"const": row.severity.value},
+        "remediation": {"enum": remedies},
+    }
+    places: dict[str, Any] = {
+        "pointer": {"type": "string", "description": "RFC 6901; made of the operator's own keys."},
+        "line": {"type": "integer", "minimum": 1},
+        "column": {"type": "integer", "minimum": 1},
+        "rule": {"type": "string"},
+    }
+    with_places = {**found, **places} if row.id is Id.CONFIG_INVALID else found
+    optional = ("pointer", "line", "column") if row.id is Id.CONFIG_INVALID else ()
+    fine = {**common, "severity": {"const": Severity.OK.value}}
+    return [_closed(fine), _closed(with_places, optional=optional)]
+
+
+def _subject(row: Row) -> dict[str, Any]:
+    match row.subject:
+        case s if s == ALIAS:
+            return {"type": "string", "pattern": f"^{_ALIAS}$"}
+        case s if s == PIN:
+            return {"type": "string", "pattern": f"^{_ALIAS}:{_PACKAGE}$"}
+        case fixed:
+            return {"const": fixed}
+
+
+def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
