@@ -112,11 +112,6 @@ class Bench:
         answer: dict[str, Any] = self.child.call("pi_session_start", workspace="project", executionProfile=profile)
         return answer
 
-    def said_of(self, profile: str) -> dict[str, Any]:
-        """The diagnostic of the profile's failed start."""
-        failures = self.child.diagnostics_of("pi_session_creation_failed")
-        return next(said for said in failures if said["profile"] == profile)
-
     def assert_only_the_spare_host_is_left(self) -> None:
         hosts = self.child.hosts()
         assert len(hosts) <= 1, "a host of a refused session is alive"
@@ -171,7 +166,7 @@ def test_a_bad_extension_is_refused_and_nothing_of_it_is_left(bench: Bench, name
 
     assert answer["ok"] is False
     assert answer["error"]["code"] == code
-    said = bench.said_of(name)
+    said = bench.child.wait_for_failure_of(name)
     assert (said["code"], said["stage"]) == (code, stage)
     assert said.get("extension") == (f"{name}@1.0.0" if code.startswith("extension_") else None)
     bench.assert_only_the_spare_host_is_left()
@@ -187,7 +182,8 @@ def test_a_bad_manifest_is_refused_without_a_host(bench: Bench, name: str) -> No
 
     assert bench.start(name)["error"]["code"] == FAILED
 
-    assert (bench.said_of(name)["stage"], bench.said_of(name)["extension"]) == (RESOLVE, f"{name}@1.0.0")
+    said = bench.child.wait_for_failure_of(name)
+    assert (said["stage"], said["extension"]) == (RESOLVE, f"{name}@1.0.0")
     assert {host.pid for host in before} <= {host.pid for host in bench.child.hosts()}
     bench.assert_the_next_session_is_fine()
 
@@ -206,7 +202,7 @@ def test_of_two_extensions_the_one_at_fault_is_named(
 ) -> None:
     assert bench.start(profile)["error"]["code"] == code
 
-    said = bench.said_of(profile)
+    said = bench.child.wait_for_failure_of(profile)
     assert (said["stage"], said["extension"]) == (stage, extension)
     bench.assert_only_the_spare_host_is_left()
 

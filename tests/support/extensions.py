@@ -116,6 +116,16 @@ class Recorded(Child):
         """The diagnostics of one kind so far."""
         return [diagnostic for diagnostic in self.diagnostics if diagnostic["event"] == event]
 
+    def wait_for_failure_of(self, profile: str) -> dict[str, Any]:
+        """The first diagnostic of a failed start of this profile. Raises `TimeoutError`."""
+        deadline = monotonic() + WAIT_S
+        while monotonic() < deadline:
+            for said in self.diagnostics_of("pi_session_creation_failed"):
+                if said["profile"] == profile:
+                    return said
+            sleep(0.01)  # a line of stderr may come a little after the answer on stdout
+        raise TimeoutError(profile)
+
     def hosts(self) -> list[psutil.Process]:
         """The Pi hosts that are alive, without their keepers."""
         below = psutil.Process(self.process.pid).children(recursive=True)
