@@ -23,7 +23,7 @@ class Above:
 
 
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class Absolute:
     """At most this, in the figure's unit, whatever another server takes."""
 
     limit: float
@@ -35,23 +35,23 @@ class Budget:
 
     what: str
     key: str
-    bound: Times | Above | AtMost
+    bound: Times | Above | Absolute
 
 
 BUDGETS: Final = (
     Budget("spawn → `initialize` and `tools/list` answered", "listed", Times(0.25)),
-    Budget("CPU until then", "listed_cpu", AtMost(250)),
+    Budget("CPU until then", "listed_cpu", Absolute(250)),
     Budget("memory after `tools/list`, idle", "idle_pss", Times(0.4)),
     Budget("spawn → first turn done, client asking at once", "first_turn_done", Times(0.8)),
     Budget("warm session start", "warm_start_p50", Above(10)),
     Budget("a turn, as a waiter sees it, median", "turn_p50", Above(3)),
-    Budget("`pi_turn_get` round trip, median", "get_p50", AtMost(500)),
+    Budget("`pi_turn_get` round trip, median", "get_p50", Absolute(500)),
     Budget("memory of 50 sessions", "sessions_50_pss", Times(1.25)),
     Budget("50 sessions × 4 turns", "delegation", Times(1.2)),  # noqa: RUF001 - the sign is meant
-    Budget("stdin closed → server gone, no session", "gone_0", AtMost(200)),
-    Budget("stdin closed → server gone, 10 sessions", "gone_10", AtMost(200)),
-    Budget("stdin closed → last process gone, 10 sessions", "last_10", AtMost(6000)),
-    Budget("wake-ups of the idle server process", "wakeups", AtMost(0)),
+    Budget("stdin closed → server gone, no session", "gone_0", Absolute(200)),
+    Budget("stdin closed → server gone, 10 sessions", "gone_10", Absolute(200)),
+    Budget("stdin closed → last process gone, 10 sessions", "last_10", Absolute(6000)),
+    Budget("wake-ups of the idle server process", "wakeups", Absolute(0)),
 )
 
 
@@ -79,7 +79,7 @@ def judge(budget: Budget, ours: Samples, theirs: Samples | None) -> Verdict:
     """The verdict on one budget. Without another server, ratios and differences are not known."""
     unit = FIGURES[budget.key].unit
     match budget.bound:
-        case AtMost(limit):
+        case Absolute(limit):
             return Verdict(budget, ours.value(budget.key), limit, unit)
         case Above(limit):
             more = None if theirs is None else difference(ours, theirs, budget.key)
@@ -94,4 +94,4 @@ def judge_all(ours: Samples, theirs: Samples | None) -> list[Verdict]:
     return [judge(budget, ours, theirs) for budget in BUDGETS]
 
 
-__all__ = ["BUDGETS", "Above", "AtMost", "Budget", "Times", "Verdict", "judge", "judge_all"]
+__all__ = ["BUDGETS", "Above", "Absolute", "Budget", "Times", "Verdict", "judge", "judge_all"]
