@@ -14,6 +14,7 @@ import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
 
 from pi_session_mcp.doctor.facts import Package
 from pi_session_mcp.doctor.reading import read_regular
@@ -40,7 +41,7 @@ def look_at_package(root: Path | None = None, search: Sequence[str] | None = Non
         return Package(metadata_readable=False)
     if beside:
         return _installed(beside[0], root)
-    editable = _editable(sys.path if search is None else search)
+    editable = _editable(root, sys.path if search is None else search)
     return Package(metadata_readable=False) if editable is None else _stated(editable)
 
 
@@ -53,19 +54,21 @@ def _installed(information: Path, root: Path) -> Package:
     return Package(metadata_readable=True, requires=stated.requires, modified=modified)
 
 
-def _editable(search: Sequence[str]) -> Path | None:
+def _editable(root: Path, search: Sequence[str]) -> Path | None:
     for entry in search:
         for information in sorted(Path(entry).glob(_DIRECTORIES)) if entry else ():
-            if _is_editable(information):
+            if _is_editable(information, root):
                 return information
     return None
 
 
-def _is_editable(information: Path) -> bool:
+def _is_editable(information: Path, root: Path) -> bool:
+    """Whether it belongs to an editable install of the sources in `root`."""
     try:
         said = json.loads(read_regular(information / "direct_url.json", max_bytes=_MAX_METADATA_BYTES))
-        return said["dir_info"]["editable"] is True
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        project = Path(unquote(urlsplit(said["url"]).path)).resolve()
+        return said["dir_info"]["editable"] is True and root.resolve().is_relative_to(project)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RuntimeError):
         return False
 
 

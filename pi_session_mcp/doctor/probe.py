@@ -87,12 +87,12 @@ def look(world: World) -> Facts:
     agent_directory = _survive(partial(_agent_directory, asked, world), Unseen())
     nothing = _Runtime(Unseen(), Unseen(), Unseen())
     runtime = _survive(partial(_look_at_runtime, asked, agent_directory, world), nothing)
-    state_directory = _survive(partial(_state_directory, world), None)
+    state_directory = _survive(partial(_state_directory, world), Unseen())
     held = (
-        *((Held.CONFIGURATION, path) for path in _survive(partial(_configuration_path, world), ())),
+        *((Held.CONFIGURATION, path) for path in _configuration_path(world)),
         *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
         *((Held.RUNTIME, path) for path in (*runtime.places, Path(__file__).parents[1])),
-        *((Held.STATE, path) for path in (state_directory,) if path is not None),
+        *((Held.STATE, path) for path in (state_directory,) if isinstance(path, Path)),
     )
     return Facts(
         python=sys.version_info[:2],
@@ -303,17 +303,21 @@ def _state_directory(world: World) -> Path | None:
     return directory if directory.is_absolute() else None
 
 
-def _look_at_state(directory: Path | None, world: World) -> State:
+def _look_at_state(directory: Path | Unseen | None, world: World) -> State | Unseen:
     from pi_session_mcp.platform.files import can_make
     from pi_session_mcp.platform.filesystem import has_trusted_locks
 
+    if isinstance(directory, Unseen):
+        return directory
     if directory is None:
         return State.NO_HOME
     existing = next(_existing(directory))
-    if not (_is_ours(directory) if existing == directory else _is_safe_above(existing)) or not can_make(directory):
-        return State.PERMISSIONS
+    real = existing if stat.S_ISDIR(existing.lstat().st_mode) else existing.parent
     known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
-    return State.FILE_SYSTEM if known and not has_trusted_locks(existing, platform=world.platform) else State.FINE
+    if known and not has_trusted_locks(real, platform=world.platform):
+        return State.FILE_SYSTEM
+    safe = _is_ours(directory) if existing == directory else _is_safe_above(existing)
+    return State.FINE if safe and can_make(directory) else State.PERMISSIONS
 
 
 def _is_ours(directory: Path) -> bool:

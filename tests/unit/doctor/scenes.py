@@ -1,0 +1,520 @@
+"""For each check of the table and each of its remedies: an arrangement that has it found, and the remedy, followed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pi_session_mcp.doctor.words import Id, Remedy
+from tests.support.extensions import install_package
+from tests.support.installation import METADATA, Installation, write_metadata
+from tests.support.runtimes import program, sdk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is broken, how, and how it is mended."""
+
+    id: Id
+    remedy: Remedy
+    breaks: Callable[[Installation], None]
+    mends: Callable[[Installation], None]
+    only_on: str = ""
+
+    @property
+    def name(self) -> str:
+        """For the test's name."""
+        return f"{self.id}-{self.breaks.__name__.strip('_')}"
+
+
+SCENES: list[Scene] = []
+
+
+def scene(
+    what: Id, remedy: Remedy, mends: Callable[[Installation], None], *, only_on: str = ""
+) -> Callable[[Callable[[Installation], None]], Callable[[Installation], None]]:
+    """Note an arrangement."""
+
+    def note(breaks: Callable[[Installation], None]) -> Callable[[Installation], None]:
+        SCENES.append(Scene(what, remedy, breaks, mends, only_on))
+        return breaks
+
+    return note
+
+
+def _reinstall(here: Installation) -> None:
+    shutil.rmtree(here.package)
+    (here.package / "pi_session_mcp").mkdir(parents=True)
+    (here.package / "pi_session_mcp" / "__init__.py").write_text("")
+    write_metadata(here.package)
+
+
+@scene(Id.PYTHON_VERSION_UNSUPPORTED, Remedy.SUPPORTED_PYTHON, _reinstall)
+def _a_package_for_a_newer_python(here: Installation) -> None:
+    write_metadata(here.package, METADATA.replace("3.11", "3.99"))
+
+
+def _on_linux(here: Installation) -> None:
+    here.platform = sys.platform
+
+
+@scene(Id.PLATFORM_UNSUPPORTED, Remedy.SUPPORTED_PLATFORM, _on_linux)
+def _another_system(here: Installation) -> None:
+    here.platform = "sunos5"
+
+
+@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+def _no_metadata(here: Installation) -> None:
+    shutil.rmtree(here.package / "pi_session_mcp-0.1.0.dist-info")
+
+
+@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+def _metadata_of_another_package(here: Installation) -> None:
+    write_metadata(here.package, METADATA.replace("pi-session-mcp", "other"))
+
+
+@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+def _metadata_that_is_a_fifo(here: Installation) -> None:
+    path = here.package / "pi_session_mcp-0.1.0.dist-info" / "METADATA"
+    path.unlink()
+    os.mkfifo(path)
+
+
+@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+def _metadata_of_two_releases(here: Installation) -> None:
+    (here.package / "pi_session_mcp-0.0.9.dist-info").mkdir()
+
+
+@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+def _damaged_record(here: Installation) -> None:
+    (here.package / "pi_session_mcp-0.1.0.dist-info" / "RECORD").write_bytes(b'\xff"')
+
+
+@scene(Id.PACKAGE_MODIFIED, Remedy.REINSTALL, _reinstall)
+def _changed_file(here: Installation) -> None:
+    (here.package / "pi_session_mcp" / "__init__.py").write_text("# changed")
+
+
+@scene(Id.PACKAGE_MODIFIED, Remedy.REINSTALL, _reinstall)
+def _deleted_file(here: Installation) -> None:
+    (here.package / "pi_session_mcp" / "__init__.py").unlink()
+
+
+def _install_node(here: Installation) -> None:
+    here.node = program(here.root / "opt" / "node")
+    here.record_runtime_again()
+
+
+@scene(Id.NODE_MISSING, Remedy.NODE, _install_node)
+def _recorded_node_gone(here: Installation) -> None:
+    here.node.unlink()
+
+
+@scene(Id.NODE_MISSING, Remedy.NODE, _install_node)
+def _recorded_node_fails(here: Installation) -> None:
+    program(here.node, "exit 1")
+
+
+def _remove_runtime_section(here: Installation) -> None:
+    here.configure()
+
+
+def _name_a_node(here: Installation) -> None:
+    here.configure(runtime={"node": str(program(here.root / "opt" / "other-node", "echo v22.19.0"))})
+
+
+@scene(Id.NODE_MISSING, Remedy.CONFIGURED_NODE, _remove_runtime_section)
+@scene(Id.NODE_MISSING, Remedy.CONFIGURED_NODE, _name_a_node)
+def _configured_node_absent(here: Installation) -> None:
+    here.configure(runtime={"node": str(here.root / "nowhere")})
+
+
+@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.NODE_VERSION, _install_node)
+def _recorded_node_became_older(here: Installation) -> None:
+    program(here.node, "echo v22.18.9")
+
+
+@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.CONFIGURED_NODE, _name_a_node)
+def _configured_node_too_old(here: Installation) -> None:
+    here.configure(runtime={"node": str(program(here.root / "opt" / "old-node", "echo v20.11.0"))})
+
+
+def _runtime_install(here: Installation) -> None:
+    shutil.rmtree(here.prefix / "share", ignore_errors=True)
+    here.record_runtime_again()
+
+
+@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+def _sdk_deleted(here: Installation) -> None:
+    shutil.rmtree(here.runtime / "node_modules" / "@earendil-works")
+
+
+@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+def _ripgrep_of_the_install_deleted(here: Installation) -> None:
+    shutil.rmtree(here.runtime / "node_modules" / "@vscode")
+
+
+@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+def _record_damaged(here: Installation) -> None:
+    (here.prefix / "share" / "pi-session-mcp" / "runtime.json").write_text("[" * 10_000)
+
+
+@scene(Id.PI_RUNTIME_MISSING, Remedy.CONFIGURED_SDK, _remove_runtime_section)
+def _configured_sdk_absent(here: Installation) -> None:
+    here.configure(runtime={"sdk": str(here.root / "nowhere")})
+
+
+@scene(Id.PI_VERSION_UNSUPPORTED, Remedy.RUNTIME, _runtime_install)
+def _installed_sdk_too_new(here: Installation) -> None:
+    sdk(here.runtime / "node_modules" / "@earendil-works" / "pi-coding-agent", "1.7.0")
+
+
+def _name_an_sdk(here: Installation) -> None:
+    here.configure(runtime={"sdk": str(sdk(here.root / "opt" / "whole-sdk", "1.5.2"))})
+
+
+@scene(Id.PI_VERSION_UNSUPPORTED, Remedy.CONFIGURED_SDK, _name_an_sdk)
+def _configured_sdk_too_old(here: Installation) -> None:
+    here.configure(runtime={"sdk": str(sdk(here.root / "opt" / "sdk", "1.5.1"))})
+
+
+def _write_pi_files(here: Installation) -> None:
+    for name in ("models.json", "auth.json"):
+        (here.agent_directory / name).unlink(missing_ok=True)
+        (here.agent_directory / name).write_text("{}")
+
+
+def _remove_pi_files(here: Installation) -> None:
+    (here.agent_directory / "models.json").unlink()
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _remove_pi_files)
+def _trailing_comma_in_models(here: Installation) -> None:
+    (here.agent_directory / "models.json").write_text('{"providers": {"x": {"apiKey": "CANARY",}}}')
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _remove_pi_files)
+def _nested_models(here: Installation) -> None:
+    (here.agent_directory / "models.json").write_text("[" * 100_000)
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+def _list_in_auth(here: Installation) -> None:
+    (here.agent_directory / "auth.json").write_text("[]")
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+def _auth_without_permission(here: Installation) -> None:
+    (here.agent_directory / "auth.json").chmod(0)
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+def _auth_that_is_a_fifo(here: Installation) -> None:
+    (here.agent_directory / "auth.json").unlink()
+    os.mkfifo(here.agent_directory / "auth.json")
+
+
+def _set_the_variable(here: Installation) -> None:
+    here.environ["PI_SESSION_MCP_CONFIG"] = str(here.config)
+
+
+@scene(Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION, _set_the_variable)
+def _variable_unset(here: Installation) -> None:
+    del here.environ["PI_SESSION_MCP_CONFIG"]
+
+
+@scene(Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION, _set_the_variable)
+def _variable_empty(here: Installation) -> None:
+    here.environ["PI_SESSION_MCP_CONFIG"] = ""
+
+
+def _write_the_file(here: Installation) -> None:
+    here.configure()
+
+
+@scene(Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION, _set_the_variable)
+def _variable_wrong(here: Installation) -> None:
+    here.environ["PI_SESSION_MCP_CONFIG"] = "nowhere.json"
+
+
+@scene(Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION, _write_the_file)
+def _file_absent(here: Installation) -> None:
+    here.config.unlink()
+
+
+def _readable_file(here: Installation) -> None:
+    if here.config.is_dir():
+        here.config.rmdir()
+    elif here.config.is_file():
+        here.config.chmod(0o600)
+    else:
+        here.config.unlink()
+    here.configure()
+
+
+@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+def _file_without_permission(here: Installation) -> None:
+    here.config.chmod(0)
+
+
+@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+def _directory_for_a_file(here: Installation) -> None:
+    here.config.unlink()
+    here.config.mkdir()
+
+
+@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+def _fifo_for_a_file(here: Installation) -> None:
+    here.config.unlink()
+    os.mkfifo(here.config)
+
+
+@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+def _unknown_field(here: Installation) -> None:
+    here.configure(CANARY=1)
+
+
+@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+def _two_mebibytes(here: Installation) -> None:
+    here.config.write_text(" " * 2 * 1024 * 1024)
+
+
+@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+def _nested_brackets(here: Installation) -> None:
+    here.config.write_text("[" * 500_000)
+
+
+@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+def _comment(here: Installation) -> None:
+    here.config.write_text(json.dumps(here.said) + "\n// off")
+
+
+def _make_the_workspace(here: Installation) -> None:
+    here.workspace.unlink(missing_ok=True)
+    here.workspace.mkdir()
+
+
+def _correct_the_path(here: Installation) -> None:
+    (here.root / "elsewhere with space").mkdir()
+    here.configure(workspaces={"main": "../elsewhere with space"})
+
+
+@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
+@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _correct_the_path)
+def _workspace_removed(here: Installation) -> None:
+    here.workspace.rmdir()
+
+
+@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
+def _workspace_is_a_dangling_link(here: Installation) -> None:
+    here.workspace.rmdir()
+    here.workspace.symlink_to("nowhere")
+
+
+@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
+def _workspace_is_a_circle_of_links(here: Installation) -> None:
+    here.workspace.rmdir()
+    here.workspace.symlink_to(here.workspace)
+
+
+@scene(Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY, _correct_the_path)
+def _workspace_is_a_file(here: Installation) -> None:
+    here.workspace.rmdir()
+    here.workspace.write_text("")
+
+
+@scene(Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY, _correct_the_path)
+def _workspace_is_a_fifo(here: Installation) -> None:
+    here.workspace.rmdir()
+    os.mkfifo(here.workspace)
+
+
+def _permit(here: Installation) -> None:
+    here.workspace.chmod(0o700)
+
+
+@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit)
+def _workspace_without_permission(here: Installation) -> None:
+    here.workspace.chmod(0)
+
+
+@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit)
+def _workspace_not_searchable(here: Installation) -> None:
+    here.workspace.chmod(0o600)
+
+
+def _permit_above(here: Installation) -> None:
+    here.workspace.chmod(0o700)
+
+
+@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit_above)
+def _closed_directory_in_the_middle(here: Installation) -> None:
+    (here.workspace / "inner").mkdir()
+    here.configure(workspaces={"main": str(here.workspace / "inner")})
+    here.workspace.chmod(0)
+
+
+def _no_coding_profile(here: Installation) -> None:
+    here.configure(executionProfiles={"reader": here.said["executionProfiles"]["reader"]})
+
+
+@scene(Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE, _permit)
+@scene(Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE, _no_coding_profile)
+def _workspace_read_only(here: Installation) -> None:
+    here.workspace.chmod(0o555)
+
+
+def _move_the_configuration(here: Installation) -> None:
+    here.config = here.root / "etc" / "config.json"
+    _set_the_variable(here)
+    here.configure()
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.CONFIGURATION_OUTSIDE, _move_the_configuration)
+def _configuration_in_the_workspace(here: Installation) -> None:
+    here.config = here.workspace / "config.json"
+    _set_the_variable(here)
+    here.configure()
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.CONFIGURATION_OUTSIDE, _correct_the_path)
+def _workspace_is_a_link_to_the_configuration(here: Installation) -> None:
+    here.workspace.rmdir()
+    here.workspace.symlink_to(here.config.parent)
+
+
+def _agent_directory_elsewhere(here: Installation) -> None:
+    here.configure(piAgentDirectory=str(here.agent_directory))
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.AGENT_DIRECTORY_OUTSIDE, _agent_directory_elsewhere)
+def _agent_directory_in_the_workspace(here: Installation) -> None:
+    # Without pins, which count as broken when their packages lie in a workspace.
+    for profile in here.said["executionProfiles"].values():
+        profile.pop("extensions")
+    here.configure(piAgentDirectory=str(here.workspace / "agent"))
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.RUNTIME_OUTSIDE, _correct_the_path)
+def _runtime_in_the_workspace(here: Installation) -> None:
+    here.configure(workspaces={"main": str(here.prefix)})
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.RUNTIME_OUTSIDE, _remove_runtime_section)
+def _configured_node_in_the_workspace(here: Installation) -> None:
+    here.configure(runtime={"node": str(program(here.workspace / "node"))})
+
+
+def _usual_state_directory(here: Installation) -> None:
+    here.environ.pop("XDG_STATE_HOME", None)
+
+
+@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.STATE_OUTSIDE, _usual_state_directory, only_on="linux")
+def _state_in_the_workspace(here: Installation) -> None:
+    here.environ["XDG_STATE_HOME"] = str(here.workspace / "state")
+
+
+def _ripgrep_on_path(here: Installation) -> None:
+    program(here.root / "bin" / "rg")
+
+
+def _ripgrep_with_the_runtime(here: Installation) -> None:
+    here.record_runtime_again()
+
+
+@scene(Id.SEARCH_TOOLS_MISSING, Remedy.SEARCH_TOOLS, _ripgrep_on_path)
+@scene(Id.SEARCH_TOOLS_MISSING, Remedy.SEARCH_TOOLS, _ripgrep_with_the_runtime)
+def _no_ripgrep(here: Installation) -> None:
+    shutil.rmtree(here.prefix / "share")
+    # Programs that others could write are passed over, and so is `/tmp` itself: nothing else is on this PATH.
+    here.environ["PATH"] = str(here.root / "bin")
+    here.configure(runtime={"node": str(here.node), "sdk": str(sdk(here.root / "opt" / "sdk"))})
+
+
+def _set_home(here: Installation) -> None:
+    here.environ["HOME"] = str(here.home)
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.HOME, _set_home)
+def _no_home(here: Installation) -> None:
+    here.configure(piAgentDirectory=str(here.agent_directory))
+    del here.environ["HOME"]
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.HOME, _set_home)
+def _empty_home(here: Installation) -> None:
+    here.configure(piAgentDirectory=str(here.agent_directory))
+    here.environ["HOME"] = ""
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_FILE_SYSTEM, _usual_state_directory, only_on="linux")
+def _state_on_a_file_system_without_sure_locks(here: Installation) -> None:
+    here.environ["XDG_STATE_HOME"] = "/proc"
+
+
+def _state_of_our_own(here: Installation) -> None:
+    path = here.home / ".local" / "state" / "pi-session-mcp"
+    if path.is_symlink():
+        path.unlink()
+        path.mkdir()
+    here.home.chmod(0o755)
+    if path.exists():
+        path.chmod(0o700)
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+def _state_that_others_can_write(here: Installation) -> None:
+    path = here.home / ".local" / "state" / "pi-session-mcp"
+    path.mkdir(parents=True)
+    path.chmod(0o770)
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+def _state_that_is_a_link(here: Installation) -> None:
+    path = here.home / ".local" / "state" / "pi-session-mcp"
+    path.parent.mkdir(parents=True)
+    path.symlink_to(here.root)
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own)
+def _read_only_home(here: Installation) -> None:
+    here.home.chmod(0o555)
+
+
+def _install_the_pin(here: Installation) -> None:
+    shutil.rmtree(here.extension, ignore_errors=True)
+    install_package(here.agent_directory)
+
+
+@scene(Id.EXTENSION_MISSING, Remedy.INSTALL_EXTENSION, _install_the_pin)
+def _extension_removed(here: Installation) -> None:
+    shutil.rmtree(here.extension)
+
+
+def _pin_what_is_installed(here: Installation) -> None:
+    profiles = here.said["executionProfiles"]
+    here.configure(executionProfiles={name: {**one, "extensions": ["npm:ext@2.0.0"]} for name, one in profiles.items()})
+
+
+@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _install_the_pin)
+@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _pin_what_is_installed)
+def _extension_updated(here: Installation) -> None:
+    install_package(here.agent_directory, version="2.0.0")
+
+
+@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION, _install_the_pin)
+def _extension_entry_missing(here: Installation) -> None:
+    (here.extension / "index.ts").unlink()
+
+
+@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION, _install_the_pin)
+def _extension_manifest_damaged(here: Installation) -> None:
+    (here.extension / "package.json").write_text("{")
