@@ -64,7 +64,7 @@ class HostedSessions:
             self.warm()
             raise
         except BaseException:
-            await session.discard()
+            await session.abandon()
             raise
         self.warm()  # for the next session, and not before this one is done with the processor
         return session

@@ -105,6 +105,16 @@ class HostedSession:
                 with anyio.move_on_after(self._deadlines.close_s):
                     await self._host.gone.wait()
 
+    async def abandon(self) -> None:
+        """Discard because the whole server is ending, without holding it up.
+
+        A host of its own disposes of the session as it ends; whoever owns the hosts waits for that.
+        """
+        if self._own_host:
+            self._leave()
+        else:
+            await self.discard()
+
     @property
     def _dispose_within_s(self) -> float:
         """An extension's `session_shutdown` may take as long as a step of the creation."""

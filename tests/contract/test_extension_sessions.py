@@ -278,6 +278,22 @@ def test_a_turn_that_cannot_be_aborted_is_ended_with_its_host(world: ExtensionWo
     assert text_of(child, world.start_session(child), "hello") == "you said: hello (1)"
 
 
+def test_an_abort_that_does_not_settle_ends_the_host_and_aborts_the_turn(world: ExtensionWorld) -> None:
+    extension = world.install(startsDaemon=True)
+    child = world.serve()
+    session = world.start_session(child)
+    turn = child.call("pi_session_prompt", sessionId=session, prompt="cling")["turn"]
+    processes = extension.processes()
+
+    assert child.call("pi_session_abort", sessionId=session)["error"]["code"] == "abort_timeout"
+
+    ended = child.call("pi_turn_get", sessionId=session, turnId=turn["turnId"], waitMs=30_000)["turn"]
+    assert ended["state"] == "aborted"
+    assert child.call("pi_session_get", sessionId=session)["session"]["lastError"] == "Pi host ended"
+    assert survivors(processes) == []
+    assert len(extension.notes("session_shutdown")) <= 1
+
+
 # --- two at once -----------------------------------------------------------------------------------------------------
 
 
