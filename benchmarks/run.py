@@ -96,8 +96,8 @@ class Benchmark:
                 self._measure(subject, number, measure, place)
         if number < self._plan.works:
             self._measure_bare(place, number)
-        if number == 0:
-            self._measure_idle(place)
+        if not self._subjects[0].samples.of("wakeups"):
+            self._measure_idle(place, number)
 
     def _measure(self, subject: Subject, number: int | None, measure: Callable[[Launch], Values], place: World) -> None:
         try:
@@ -123,7 +123,7 @@ class Benchmark:
             if turn is not None:
                 subject.samples.add(number, {"turn_overhead": turn - values["later turns, p50"]})
 
-    def _measure_idle(self, place: World) -> None:
+    def _measure_idle(self, place: World, number: int) -> None:
         launches = [self._launch(subject, place) for subject in self._subjects]
         try:
             seen = rounds.idle(launches, self._plan.amounts.idle_s)
@@ -131,7 +131,7 @@ class Benchmark:
             self._failures.append(f"idle: {failure}")
             return
         for subject, values in zip(self._subjects, seen, strict=True):
-            subject.samples.add(0, values)
+            subject.samples.add(number, values)
 
     def _launch(self, subject: Subject, place: World) -> Launch:
         deadline = self._began + self._plan.over_within_s
