@@ -6,10 +6,11 @@ command and proves that it is gone.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
+
+from pi_session_mcp.setup.registration import is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_BYTES: Final = 32 * 1024
 """No answer that we understand is longer; a longer one is not read."""
-
-_UNSHOWN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Control characters, halves of surrogate pairs, line and paragraph separators."""
-_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class Seen(StrEnum):
@@ -66,17 +63,14 @@ class CommandFailed(Exception):  # noqa: N818 - an expected answer of the world
 class Inspection:
     """What an inspection found.
 
-    `other_scope` names another scope that has our name too: with `DIVERGENT` the one that is shown instead of the
-    target's, else the one that hides the target's registration in the operator's directory.
-
-    `found` is what the client showed at the target, with `EQUIVALENT` and with a `DIVERGENT` that could be read whole
-    and has nothing else to it than another command, other arguments or another environment. It may hold anything, so
-    only its fingerprint is ever used: to tell our own registration, from another path of ours, from somebody else's.
+    `registration` is what the target's own scope holds, if all of it could be read and everything else is at its
+    default; so an earlier registration of ours can be told from somebody else's. `other_scope` names the scope whose
+    registration is shown instead of the target's.
     """
 
     seen: Seen
+    registration: Registration | None = None
     other_scope: str | None = None
-    found: Registration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +147,13 @@ class Client(Protocol):
         """Ask what is registered under our name at `target`."""
         ...
 
+    async def hidden_by(self, run: Runner, target: Target) -> str | None:
+        """The other scope whose registration of our name is used in the operator's directory, if there is one.
+
+        For people to read. Asking makes the client look at the directory's own configuration.
+        """
+        ...
+
     async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
         """Have `intent` registered; only an inspection proves it. False when the client said no."""
         ...
@@ -162,17 +163,10 @@ class Client(Protocol):
         ...
 
 
-def is_unambiguous(text: str) -> bool:
-    """Whether every client shows and starts `text` exactly as it is.
-
-    Clients show control characters as spaces and cut white space at the ends, and some put an environment variable
-    in the place of `${NAME}`. A path with one of those could be taken for another one.
-    """
-    shown = all(unicodedata.category(character) not in _UNSHOWN for character in text)
-    outer = f"{text[:1]}{text[-1:]}"
-    return bool(text) and shown and not any(c.isspace() or c == _BYTE_ORDER_MARK for c in outer) and "${" not in text
-
-
 def can_be_registered(intent: Registration) -> bool:
-    """Whether a registration with these paths can be told from every other one (see `is_unambiguous`)."""
-    return all(map(is_unambiguous, (intent.command, *intent.environment.values())))
+    """Whether every client shows and starts this registration exactly as it is, so that it can be told from others.
+
+    Some clients put the value of a variable in the place of `${NAME}`, and show the one or the other.
+    """
+    texts = (intent.command, *intent.arguments, *intent.environment.values())
+    return all(is_plain(text) and "${" not in text for text in texts)

@@ -1,0 +1,53 @@
+"""Reading the JSON that clients answer with. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pi_session_mcp.config import strict_json
+from pi_session_mcp.setup.clients.base import Inspection, Seen, can_be_registered
+from pi_session_mcp.setup.clients.program import text_of
+from pi_session_mcp.setup.registration import Registration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pi_session_mcp.config.strict_json import Tree
+
+
+def json_object(stdout: bytes) -> Mapping[str, Tree] | None:
+    """The one strict JSON object that `stdout` is, and nothing else."""
+    text = text_of(stdout)
+    if text is None or not text.startswith("{"):
+        return None
+    parsed = strict_json.parse(stdout)
+    if not isinstance(parsed, strict_json.Parsed) or not isinstance(parsed.tree, dict):
+        return None
+    return parsed.tree
+
+
+def same(left: Tree, right: Tree) -> bool:
+    """Equality as JSON has it: `true` is not 1, and 1 is not 1.0."""
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+def registration_from(entry: Mapping[str, Tree]) -> Registration | None:
+    """The registration that `command`, `args` and `env` of `entry` are, if each has its type."""
+    command, arguments, environment = entry["command"], entry["args"], entry["env"]
+    if environment is None:
+        environment = {}
+    if not isinstance(command, str) or not isinstance(arguments, tuple) or not isinstance(environment, dict):
+        return None
+    words = tuple(word for word in arguments if isinstance(word, str))
+    values = {key: value for key, value in environment.items() if isinstance(value, str)}
+    whole = len(words) == len(arguments) and len(values) == len(environment)
+    return Registration(command, words, values) if whole else None
+
+
+def compared(registration: Registration | None, intent: Registration) -> Inspection:
+    """What it means that exactly `registration` is there; None: something of another shape."""
+    if registration is None:
+        return Inspection(Seen.UNSUPPORTED)
+    equivalent = registration == intent and can_be_registered(intent)
+    return Inspection(Seen.EQUIVALENT if equivalent else Seen.DIVERGENT, registration)

@@ -1,0 +1,207 @@
+"""Claude Code (`claude`), scopes `user`, `project` and `local`.
+
+`claude mcp get` starts the registered server to see whether it is healthy, shows the registration of one scope only,
+and has no JSON. It takes the nearest of: `local` (keyed by the git repository, else by the directory), `user`,
+`.mcp.json` here or above. So a user scope is seen from a neutral directory, and whatever shows another scope than the
+target's is divergent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.setup.clients.base import (
+    CommandFailed,
+    CommandFailure,
+    Discovery,
+    Inspection,
+    Seen,
+    can_be_registered,
+)
+from pi_session_mcp.setup.clients.program import Program, text_of
+from pi_session_mcp.setup.registration import ARGUMENTS, Registration
+from pi_session_mcp.setup.targets import SCOPES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pi_session_mcp.setup.clients.base import ClientCommand, ClientOutput, Runner, Surroundings
+    from pi_session_mcp.setup.targets import Target
+
+_HEALTH_CHECK_MS: Final = "1"
+"""The registration's text is complete without a healthy server, and a hanging one would take 30 s."""
+
+_SCOPE_OF: Final = {
+    "User config (available in all your projects)": "user",
+    "Project config (shared via .mcp.json)": "project",
+    "Local config (private to you in this project)": "local",
+}
+_BLOCK: Final = re.compile(
+    r"(?P<name>[^\n]+):\n"
+    r"  Scope: (?P<scope>[^\n]+)\n"
+    r"  Status: [^\n]+\n"
+    r"(?:  Issue: [^\n]+\n)?"
+    r"  Type: stdio\n"
+    r"  Command: (?P<command>[^\n]+)\n"
+    r"  Args:(?P<arguments>[^\n]*)\n"
+    r"  Environment:\n"
+    r"(?P<environment>(?:    [^\n=]+=[^\n]*\n)*)"
+    r"\n"
+    r"(?P<removal>To remove this server, run: [^\n]+)\n"
+)
+_OTHER_BLOCK: Final = re.compile(
+    r"(?P<name>[^\n]+):\n  Scope: (?P<scope>[^\n]+)\n(?:  [^\n]*\n)+\n(?P<removal>To remove this server, run: [^\n]+)\n"
+)
+"""The frame around a registration that has other fields: remote, or with a time limit."""
+_CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCode:
+    """The adapter; see `base.Client`."""
+
+    surroundings: Surroundings
+    name: str = field(default="claude-code", init=False)
+    scopes: tuple[str, ...] = field(default=SCOPES["claude-code"], init=False)
+
+    @property
+    def _program(self) -> Program:
+        return Program("claude", "CLAUDE_CONFIG_DIR", self.surroundings)
+
+    def home_is_usable(self) -> bool:
+        """See `base.Client`."""
+        return self._program.home_is_usable()
+
+    def accepts(self, target: Target) -> bool:
+        """`local` only at the top of a repository; `project` only where no other `.mcp.json` answers from above."""
+        directory = self.surroundings.directory
+        match target.scope:
+            case "local":
+                return is_own_project(directory)
+            case "project":
+                return not any((parent / ".mcp.json").exists() for parent in directory.parents)
+            case _:
+                return True
+
+    def place(self, target: Target) -> str:
+        """See `base.Client`."""
+        return self._program.place(target, None if target.scope == "user" else self.surroundings.directory)
+
+    async def discover(self, run: Runner) -> Discovery:
+        """See `base.Client`."""
+        return await self._program.discover(run)
+
+    async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
+        """See `base.Client`. Starts what is registered, for a moment."""
+        output = await run.run(self._command(target, "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS))
+        return read_inspection(output, target, intent)
+
+    async def hidden_by(self, run: Runner, target: Target) -> str | None:
+        """See `base.Client`. Only a user scope can be hidden from where we look."""
+        if target.scope != "user":
+            return None
+        directory = self.surroundings.directory
+        command = self._program.call(directory, "mcp", "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS)
+        try:
+            shown = _shown_scope(await run.run(command), target.alias)
+        except CommandFailed as failed:
+            if failed.kind is CommandFailure.UNKNOWN_PROCESSES:
+                raise
+            return None
+        return None if shown == target.scope else shown
+
+    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """See `base.Client`. `-e` takes every word up to the next option, so `--` comes before the name."""
+        if not can_be_registered(intent):
+            return False
+        environment = [word for key, value in intent.environment.items() for word in ("-e", f"{key}={value}")]
+        words = (*environment, "--", target.alias, intent.command, *intent.arguments)
+        output = await run.run(self._command(target, "add", "--scope", target.scope, *words, mutates=True))
+        return output.exit_code == 0
+
+    async def remove(self, run: Runner, target: Target) -> bool:
+        """See `base.Client`."""
+        words = ("--scope", target.scope, "--", target.alias)
+        output = await run.run(self._command(target, "remove", *words, mutates=True))
+        return output.exit_code == 0
+
+    def _command(self, target: Target, *words: str, mutates: bool = False, **settings: str) -> ClientCommand:
+        if target.scope == "user":
+            return self._program.from_neutral("mcp", *words, mutates=mutates, **settings)
+        return self._program.call(self.surroundings.directory, "mcp", *words, mutates=mutates, **settings)
+
+
+def is_own_project(directory: Path) -> bool:
+    """Whether Claude Code keeps local registrations under `directory` itself.
+
+    Inside a repository it keeps them under its top, and for linked worktrees under the top of the main one.
+    """
+    if any((parent / ".git").exists() for parent in directory.parents):
+        return False
+    try:
+        pointer = (directory / ".git").read_text("utf-8", "replace")
+    except (FileNotFoundError, IsADirectoryError):
+        return True
+    except OSError:
+        return False
+    git_directory = directory / pointer.removeprefix("gitdir:").strip()
+    return not (git_directory / "commondir").exists()
+
+
+def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
+    """What an answer of `claude mcp get` says about `target`. Pure.
+
+    What is not one of the recorded forms to the last character is unsupported.
+    """
+    if _says_absent(output, target.alias):
+        return Inspection(Seen.ABSENT)
+    found = _block(output, target.alias)
+    if found is None:
+        return Inspection(Seen.UNSUPPORTED)
+    scope = _SCOPE_OF[found["scope"]]
+    if scope != target.scope:
+        return Inspection(Seen.DIVERGENT, other_scope=scope)
+    registration = _registration(found)
+    if registration is None:
+        return Inspection(Seen.DIVERGENT)
+    equivalent = registration == intent and can_be_registered(intent)
+    return Inspection(Seen.EQUIVALENT if equivalent else Seen.DIVERGENT, registration)
+
+
+def _says_absent(output: ClientOutput, name: str) -> bool:
+    text = text_of(output.stderr)
+    if output.exit_code != 1 or output.stdout or text is None:
+        return False
+    one_line = text.endswith("\n") and text.count("\n") == 1 and not _CONTROL.search(text)
+    recent = re.match(rf'No MCP server named "{re.escape(name)}"\. \S', text) is not None
+    return one_line and (recent or text == f"No MCP server found with name: {name}\n")
+
+
+def _shown_scope(output: ClientOutput, name: str) -> str | None:
+    found = _block(output, name)
+    return None if found is None else _SCOPE_OF[found["scope"]]
+
+
+def _block(output: ClientOutput, name: str) -> re.Match[str] | None:
+    """The whole answer as a registration under `name` in a known scope, if it is one."""
+    text = text_of(output.stdout)
+    if output.exit_code != 0 or output.stderr or text is None or _CONTROL.search(text):
+        return None
+    found = _BLOCK.fullmatch(text) or _OTHER_BLOCK.fullmatch(text)
+    if found is None or found["name"] != name or found["scope"] not in _SCOPE_OF:
+        return None
+    scope = _SCOPE_OF[found["scope"]]
+    removals = (f"claude mcp remove {name} -s {scope}", f'claude mcp remove "{name}" -s {scope}')
+    return found if found["removal"].removeprefix("To remove this server, run: ") in removals else None
+
+
+def _registration(found: re.Match[str]) -> Registration | None:
+    """What a block shows, if it can mean one thing only: arguments are joined by spaces, so only ours can be told."""
+    if found.re is not _BLOCK or found["arguments"] != f" {' '.join(ARGUMENTS)}":
+        return None
+    pairs = [line[4:].split("=", 1) for line in found["environment"].split("\n")[:-1]]
+    environment = {key: value for key, value in pairs}  # noqa: C416 - dict() would not know that there are two
+    registration = Registration(found["command"], ARGUMENTS, environment)
+    return registration if len(environment) == len(pairs) and can_be_registered(registration) else None
