@@ -32,7 +32,9 @@ class Command:
 
     `descriptors` maps the command's descriptors to ours; ours stay open here, and their owner closes them. `output` and
     `errors` are our descriptors for its 1 and 2. After its owner is gone or lets go, the command may take `grace_s` to
-    end by itself. With `dies_with_keeper` it ends as well when the keeper is killed (Linux).
+    end by itself. With `dies_with_keeper` it ends as well when the keeper is killed (Linux). `held` is a descriptor of
+    ours that the keeper keeps open until it is certain that nothing of the tree is alive: a lock that must not be free
+    before. The command gets it only if it is among `descriptors` too.
     """
 
     argv: tuple[str, ...]
@@ -43,12 +45,19 @@ class Command:
     output: int = subprocess.DEVNULL
     errors: int = subprocess.DEVNULL
     dies_with_keeper: bool = False
+    held: int | None = None
+
+
+_abandoned: Final[list[subprocess.Popen[bytes]]] = []
+"""Keepers that go on without us, kept so that nobody takes them for forgotten."""
 
 
 class Kept:
     """A started keeper. Whoever started it awaits `gone()`; until then the keeper's process id cannot be reused.
 
-    `command_pid` is also the id of the command's process group.
+    `command_pid` is also the id of the command's process group. `error` is the errno of a command that could not be
+    started. `unsure` says that a keeper with something `held` cannot read the process table: it goes on holding, and
+    ending what it finds, for as long as that takes, and nobody waits for it.
     """
 
     def __init__(self, keeper: subprocess.Popen[bytes], lifeline: int, report: int, grace_s: float) -> None:
@@ -59,6 +68,8 @@ class Kept:
         self._said = b""
         self.command_pid: int | None = None
         self.status: int | None = None
+        self.error: int | None = None
+        self.unsure = False
 
     @property
     def pid(self) -> int:
@@ -68,7 +79,7 @@ class Kept:
     async def started(self) -> None:
         """Wait until the command runs. Raises `CommandNotStarted`."""
         while self.command_pid is None:
-            if not await self._hear():
+            if self.unsure or not await self._hear():
                 raise CommandNotStarted
 
     def let_go(self) -> None:
@@ -91,8 +102,8 @@ class Kept:
             self._keeper.send_signal(signal.SIGTERM)
 
     async def over(self) -> None:
-        """Wait until the keeper is gone: its command has ended, or it was killed."""
-        while await self._hear():
+        """Wait until the keeper is gone: its command has ended, or it was killed. Or until it is `unsure`."""
+        while not self.unsure and await self._hear():
             pass
 
     async def gone(self) -> None:
@@ -107,10 +118,15 @@ class Kept:
             anyio.notify_closing(self._report)
             os.close(self._report)
             self.let_go()
+        if self.unsure:
+            _abandoned.append(self._keeper)
+            return
         self._keeper.wait()  # its report ends as it exits: this does not block
         orphans.forget_keeper(self.pid)
         if self.status is None and self.command_pid is not None:
             await orphans.end_tree(self.command_pid, grace_s=self._grace_s)
+        elif self.status is None and self.error is None:
+            await orphans.end_strays()  # killed before it could say what it had started
 
     async def _hear(self) -> bool:
         await anyio.wait_readable(self._report)
@@ -128,8 +144,12 @@ class Kept:
                 orphans.remember_command(self.pid, self.command_pid)
             case ["ended", status]:
                 self.status = int(status)
+            case ["failed", number]:
+                self.error = int(number)
+            case ["unknown"]:
+                self.unsure = True
             case _:
-                pass  # `failed`: the end of the report follows
+                pass
 
 
 def start(command: Command) -> Kept:
@@ -137,7 +157,9 @@ def start(command: Command) -> Kept:
     lifeline_end, lifeline = os.pipe()
     report, report_end = os.pipe()
     words = ",".join(f"{theirs}={ours}" for theirs, ours in command.descriptors.items()) or "-"
-    options = (lifeline_end, report_end, round(command.grace_s * 1000), int(command.dies_with_keeper), words)
+    held = -1 if command.held is None else command.held
+    options = (lifeline_end, report_end, round(command.grace_s * 1000), int(command.dies_with_keeper), held, words)
+    inherited = {lifeline_end, report_end, *command.descriptors.values(), *([] if command.held is None else [held])}
     try:
         keeper = subprocess.Popen(
             [sys.executable, "-I", "-S", str(PROGRAM), *map(str, options), "--", *command.argv],
@@ -146,7 +168,7 @@ def start(command: Command) -> Kept:
             stderr=command.errors,
             env=dict(command.environment),
             cwd=command.directory,
-            pass_fds=(lifeline_end, report_end, *command.descriptors.values()),
+            pass_fds=tuple(inherited),
             start_new_session=True,  # before exec, so that a signal to our group cannot hit it in between
         )
     except BaseException:

@@ -53,6 +53,19 @@ async def end_tree(command: int, *, grace_s: float) -> None:
     for pid in _orphans(command):
         program.send(pid, signal.SIGTERM)
     await _wait_for_exit(command, program.TERM_TO_KILL_S)
+    await _kill_until_none(command)
+
+
+async def end_strays() -> None:
+    """End what a keeper left that was killed before it told what it runs; return when all is gone.
+
+    Nothing happens in a process that does not adopt: it could not know what to look for.
+    """
+    if _adopts:
+        await _kill_until_none(None)
+
+
+async def _kill_until_none(command: int | None) -> None:
     pause_s = program.FIRST_PAUSE_S
     while alive := _orphans(command):
         for pid in alive:
@@ -89,12 +102,12 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _orphans(command: int) -> list[int]:
+def _orphans(command: int | None) -> list[int]:
     """The command and, if we adopt, every process below us that no living keeper and no grace covers."""
     try:
         rows = program.scan()
     except (OSError, ValueError):
-        return [command] if _is_alive(command) else []
+        return [command] if command is not None and _is_alive(command) else []
     if not _adopts:
         return [row.pid for row in rows if command in (row.pid, row.group) and not row.ended]
     me = os.getpid()

@@ -1,13 +1,18 @@
 """The keeper: runs one command, and when it ends or we lose our owner, ends everything that the command started.
 
-A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL FD=FD,… -- COMMAND …`. So it
-knows only the standard library and nothing of this package. `keeper/kept.py` is its other side.
+A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL HELD FD=FD,… -- COMMAND …`.
+So it knows only the standard library and nothing of this package. `keeper/kept.py` is its other side.
 
 - LIFELINE: a pipe whose other end only the owner holds. Its end of file means that the owner is gone or has let go.
 - REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS
-  is what `wait` gave. Its end of file means that we are gone; without `ended` before it, we were killed.
+  is what `wait` gave. Its end of file means that we are gone; without `ended` before it, we were killed. A guardian
+  also says `unknown`, see below.
 - GRACE_MS: how long the command may take to end by itself after the lifeline closed.
 - DEATH_SIGNAL: 1 if the command must not outlive us even if we are killed (Linux), else 0.
+- HELD: a descriptor of ours that stays open until nothing of the tree is alive, or -1. With one we are a guardian: the
+  descriptor is a lock's, and it goes with our end. So the kernel's word that we have no child is not enough, a scan of
+  the process table must agree; one must succeed before the command is started; and when the table cannot be read for
+  2 s we say `unknown`, keep the lock and go on.
 - FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
 
 On Linux we are a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): whatever loses its parent in our tree becomes
@@ -25,12 +30,15 @@ import sys
 import time
 
 TERM_TO_KILL_S = 0.1
-FIRST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 1.0
+UNKNOWN_AFTER_S = 2.0
+PS_WITHIN_S = 2.0
+PS_LIMIT_BYTES = 1024 * 1024
 
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
+FIRST_PAUSE_S = 0.01 if _IS_LINUX else 0.05  # a scan by ps costs more
 
 
 def prctl(option: int, value: int) -> None:
@@ -95,20 +103,58 @@ def scan_proc() -> list[Row]:
     return rows
 
 
-def scan_ps() -> list[Row]:
-    """Every process that `/bin/ps` shows, but for that `ps`. Raises `OSError` or `ValueError`."""
+def check_ps(program: str = "/bin/ps") -> None:
+    """Raise `OSError` unless `program` is root's and nobody else can have written it."""
+    seen = os.stat(program)
+    if seen.st_uid != 0 or seen.st_mode & 0o022:
+        raise OSError(errno.EPERM, "ps")
+
+
+def scan_ps(program: str = "/bin/ps") -> list[Row]:
+    """Every process that `/bin/ps` shows, but for that `ps`. Raises `OSError` or `ValueError`.
+
+    A table without us in it is not believed.
+    """
+    check_ps(program)
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_CLOSE, reading)]
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-    pid = os.posix_spawn(
-        "/bin/ps", ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="], environment, file_actions=actions
-    )
-    os.close(writing)
-    with os.fdopen(reading, "rb") as output:
-        text = output.read().decode("ascii", "replace")
-    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+    columns = ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="]
+    try:
+        pid = os.posix_spawn(program, columns, {"LC_ALL": "C"}, file_actions=actions)
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    try:
+        text = _read_within(reading, PS_WITHIN_S, PS_LIMIT_BYTES)
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        os.close(reading)
+        status = os.waitpid(pid, 0)[1]
+    if os.waitstatus_to_exitcode(status) != 0:
         raise OSError(errno.EIO, "ps")
-    return [row for row in parse_ps(text) if row.pid != pid]
+    rows = [row for row in parse_ps(text.decode("ascii", "replace")) if row.pid != pid]
+    if all(row.pid != os.getpid() for row in rows):
+        raise ValueError("not a table of this machine")
+    return rows
+
+
+def _read_within(descriptor: int, seconds: float, limit: int) -> bytes:
+    """Everything up to the end of file. Raises `OSError` when that takes longer or is more."""
+    until = time.monotonic() + seconds
+    said = b""
+    while True:
+        if not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+            raise OSError(errno.ETIMEDOUT, "ps")
+        chunk = os.read(descriptor, 65536)
+        if not chunk:
+            return said
+        said += chunk
+        if len(said) > limit:
+            raise OSError(errno.EFBIG, "ps")
 
 
 def scan() -> list[Row]:
@@ -147,10 +193,11 @@ def send(pid: int, number: int) -> None:
 class Tree:
     """What the command has started, and how it is ended for certain."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, needs_scan: bool) -> None:
         self.pid = pid
         self.status: int | None = None
         self.childless = False
+        self.needs_scan = needs_scan
         self._known: dict[int, str] = {}
 
     def reap(self) -> None:
@@ -177,11 +224,12 @@ class Tree:
         members = below(rows, roots)
         members += [row for row in rows if row.pid in roots or row.group == self.pid]
         self._known = {row.pid: row.start for row in members if row.pid != os.getpid()}
-        return list(self._known)
+        # One that has ended holds no descriptor, and it is not ours to reap unless it is our child.
+        return [row.pid for row in members if row.pid in self._known and not row.ended]
 
     def gone(self, alive: list[int] | None) -> bool:
         """Whether it is certain that nothing of the tree is alive."""
-        return self.childless if _IS_LINUX else self.childless and alive == []
+        return self.childless and (alive == [] or not self.needs_scan)
 
 
 class Wakeups:
@@ -227,29 +275,33 @@ class Wakeups:
             self._lifeline = None
 
 
-def start(command: list[str], moved: list[tuple[int, int]], *, death_signal: bool) -> int:
+def start(command: list[str], moved: list[tuple[int, int]], *, held: int, death_signal: bool) -> int:
     """Start the command in a group of its own, with `moved` (its descriptor, ours). Raises `OSError` if it cannot."""
     reading, writing = os.pipe()
+    keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become(command, moved, writing, death_signal=death_signal)
+        _become(command, moved, writing, keeper, death_signal=death_signal)
     os.close(writing)
     with os.fdopen(reading, "rb") as failed:
         number = failed.read()
     for _, ours in moved:
-        os.close(ours)
+        if ours != held:
+            os.close(ours)
     if number:
         os.waitpid(pid, 0)
         raise OSError(int(number), "exec")
     return pid
 
 
-def _become(command: list[str], moved: list[tuple[int, int]], failed: int, *, death_signal: bool) -> None:
+def _become(command: list[str], moved: list[tuple[int, int]], failed: int, keeper: int, *, death_signal: bool) -> None:
     """In the forked child: turn into the command, or write the errno to `failed`."""
     try:
         os.setpgid(0, 0)
         if death_signal and _IS_LINUX:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != keeper:  # it was killed before there was a signal to send
+                os._exit(127)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
@@ -287,53 +339,83 @@ def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
         tree.reap()
 
 
-def end(tree: Tree, wakeups: Wakeups) -> None:
+def end(tree: Tree, wakeups: Wakeups, report: int) -> None:
     """TERM, then KILL, until it is certain that nothing of the tree is alive."""
+    seen_at = time.monotonic()
+    told = False
     alive = tree.look()
+    tree.reap()
+    if tree.gone(alive):
+        return
     for pid in alive or ():
         send(pid, signal.SIGTERM)
     _pause(tree, wakeups, TERM_TO_KILL_S)
     pause_s = FIRST_PAUSE_S
     while True:
         tree.reap()
-        alive = tree.look() if not (tree.childless and _IS_LINUX) else []
+        alive = tree.look() if tree.needs_scan or not tree.childless else []
         if tree.gone(alive):
             return
         for pid in alive or ():
             send(pid, signal.SIGKILL)
+        if alive is not None:
+            seen_at = time.monotonic()
+        elif tree.needs_scan and not told and time.monotonic() - seen_at >= UNKNOWN_AFTER_S:
+            told = True
+            _tell(report, "unknown\n")
         _pause(tree, wakeups, pause_s)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
 
 def _pause(tree: Tree, wakeups: Wakeups, seconds: float) -> None:
-    """Let `seconds` pass, or less if the last child ends before."""
+    """Let `seconds` pass, or less if the last child ends before and that is all that we wait for."""
     until = time.monotonic() + seconds
     tree.reap()
-    while not tree.childless and (left := until - time.monotonic()) > 0:
+    while (tree.needs_scan or not tree.childless) and (left := until - time.monotonic()) > 0:
+        had_child = not tree.childless
         wakeups.wait(left)
         tree.reap()
+        if tree.childless and had_child:
+            return  # the next scan may be the last
+
+
+def can_see() -> bool:
+    """Whether the process table can be read, within the time that we would wait for it at the end."""
+    until = time.monotonic() + UNKNOWN_AFTER_S
+    while True:
+        try:
+            scan()
+        except (OSError, ValueError):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(FIRST_PAUSE_S)
+        else:
+            return True
 
 
 def main(arguments: list[str]) -> int:
     """Run as the module says; the exit status is the command's, or 128 + n for signal n."""
-    lifeline, report, grace_ms, death_signal = (int(word) for word in arguments[:4])
-    moved = [] if arguments[4] == "-" else [_pair(word) for word in arguments[4].split(",")]
-    for descriptor in (lifeline, report, *(ours for _, ours in moved)):
+    lifeline, report, grace_ms, death_signal, held = (int(word) for word in arguments[:5])
+    moved = [] if arguments[5] == "-" else [_pair(word) for word in arguments[5].split(",")]
+    for descriptor in (lifeline, report, *(ours for _, ours in moved), *([held] if held >= 0 else [])):
         os.set_inheritable(descriptor, False)
     if os.getsid(0) != os.getpid():
         os.setsid()
     become_subreaper()
     wakeups = Wakeups(lifeline)
+    if held >= 0 and not can_see():
+        _tell(report, "unknown\n")
+        return 127
     try:
-        pid = start(arguments[6:], moved, death_signal=death_signal == 1)
+        pid = start(arguments[7:], moved, held=held, death_signal=death_signal == 1)
     except OSError as error:
         os.write(report, f"failed {error.errno}\n".encode())
         return 127
     _release_standard_streams()
-    tree = Tree(pid)
+    tree = Tree(pid, needs_scan=held >= 0 or not _IS_LINUX)
     _tell(report, f"started {pid} {pid} {_start_of(pid)}\n")
     wait_for_end(tree, wakeups, grace_ms / 1000)
-    end(tree, wakeups)
+    end(tree, wakeups, report)
     status = tree.status if tree.status is not None else 0
     _tell(report, f"ended {status}\n")
     code = os.waitstatus_to_exitcode(status)

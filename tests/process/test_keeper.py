@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from pi_session_mcp.keeper import kept
 from pi_session_mcp.keeper.kept import Command, CommandNotStarted
+from pi_session_mcp.keeper.program import scan
 from tests.support.trees import STUBBORN, kill_all, processes_of, survivors
 
 if TYPE_CHECKING:
@@ -168,8 +170,8 @@ async def test_a_command_that_forks_while_it_is_ended_is_ended(keeper_program: s
     assert keeper.command_pid is not None
     keeper.end()
     await keeper.gone()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(keeper.command_pid, 0)
+    # One that has ended and waits for a new parent to reap it holds nothing.
+    assert [row.pid for row in scan() if row.group == keeper.command_pid and not row.ended] == []
 
 
 async def test_signals_to_our_group_do_not_reach_the_command(tmp_path: Path) -> None:
@@ -268,3 +270,98 @@ async def test_a_command_that_is_asked_to_end_may_take_its_time(keeper_program: 
     assert (tmp_path / "asked").read_text() == "asked\n"
     assert keeper.status is not None
     assert os.waitstatus_to_exitcode(keeper.status) == 5
+
+
+BLIND = """
+import importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("program", {program!r})
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+seen = program.scan
+def scan():
+    if os.path.exists({blind!r}):
+        raise OSError("the table cannot be read")
+    return seen()
+program.scan = scan
+sys.exit(program.main(sys.argv[1:]))
+"""
+"""A keeper that cannot read the process table as long as a file exists."""
+
+
+@pytest.fixture
+def blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """While this file exists, no keeper of the test can read the process table."""
+    flag = tmp_path / "blind"
+    program = tmp_path / "blind_keeper.py"
+    program.write_text(BLIND.format(program=str(kept.PROGRAM), blind=str(flag)))
+    monkeypatch.setattr(kept, "PROGRAM", program)
+    yield flag
+    flag.unlink(missing_ok=True)
+    while kept._abandoned:
+        kept._abandoned.pop().wait(20)
+
+
+@contextmanager
+def a_lock(path: Path) -> Iterator[int]:
+    """A descriptor that holds the exclusive lock of a file."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_free(path: Path) -> bool:
+    """Whether nobody holds the lock of the file."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+async def until_free(path: Path) -> None:
+    with anyio.fail_after(20):
+        while not is_free(path):  # noqa: ASYNC110 - the kernel tells nobody that a lock was freed
+            await anyio.sleep(0.01)
+
+
+async def test_a_guardian_holds_a_lock_until_its_tree_is_gone(tmp_path: Path, keeper_program: str) -> None:
+    lock = tmp_path / "lock"
+    with a_lock(lock) as descriptor:
+        keeper = kept.start(shell(f"trap '' TERM; {FOREVER}", held=descriptor))
+        await keeper.started()
+    assert not is_free(lock)
+    keeper.let_go()
+    await keeper.gone()
+    await until_free(lock)
+
+
+async def test_a_guardian_that_cannot_see_starts_nothing(tmp_path: Path, blind: Path) -> None:
+    await anyio.Path(blind).touch()
+    with a_lock(tmp_path / "lock") as descriptor:
+        keeper = kept.start(shell(f"touch '{tmp_path}/ran'", held=descriptor))
+        with pytest.raises(CommandNotStarted):
+            await keeper.started()
+        await keeper.gone()
+    assert keeper.unsure
+    assert not (tmp_path / "ran").exists()
+    await until_free(tmp_path / "lock")
+
+
+async def test_a_guardian_that_goes_blind_says_so_and_holds_the_lock_until_it_sees_again(
+    tmp_path: Path, blind: Path
+) -> None:
+    lock = tmp_path / "lock"
+    with a_lock(lock) as descriptor:
+        keeper = kept.start(shell(f"touch '{blind}'; exit 0", held=descriptor))
+        await keeper.started()
+        await keeper.gone()
+    assert keeper.unsure
+    assert not is_free(lock)
+    await anyio.Path(blind).unlink()
+    await until_free(lock)
