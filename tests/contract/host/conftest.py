@@ -48,7 +48,7 @@ def shared_host(
     runtime: Runtime, shared_agent_directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RawHost]:
     with RawHost(runtime, shared_agent_directory, tmp_path_factory.mktemp("home")) as host:
-        host.greet()
+        host.greet(bundled=True)
         yield host
 
 

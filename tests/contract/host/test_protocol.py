@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,32 @@ def test_a_package_without_the_exports_is_reported_as_such(new_host: RawHost, tm
 
     assert hello["sdk"] == "1.6.0"
     assert {name for name, present in hello["exports"].items() if present} == {"VERSION"}
+
+
+@pytest.mark.parametrize("code", ["export const VERSION = '1.6.0';", "throw new Error('broken');", "this is no code"])
+def test_a_bundle_that_is_not_whole_is_passed_over_for_the_entry(new_host: RawHost, tmp_path: Path, code: str) -> None:
+    bundle = tmp_path / "bundle.mjs"
+    bundle.write_text(code)
+
+    hello = new_host.ask(
+        "hello", protocol=1, sdk=str(new_host.runtime.sdk_entry), bundle=str(bundle), compileCache=None
+    )
+
+    assert hello["exports"] == dict.fromkeys(REQUIRED_EXPORTS, True)
+
+
+def test_the_bundle_has_the_same_exports_as_the_entry(runtime: Runtime) -> None:
+    script = (
+        "const [a, b] = await Promise.all(process.argv.slice(1).map((p) => import(p)));"
+        "console.log(JSON.stringify([Object.keys(a).sort(), Object.keys(b).sort()]))"
+    )
+    entries = [str(runtime.sdk_entry), str(runtime.sdk_bundle)]
+    shown = subprocess.run(
+        [str(runtime.node), "--input-type=module", "-e", script, *entries], stdout=subprocess.PIPE, check=True
+    )
+    published, bundled = json.loads(shown.stdout)
+
+    assert published == bundled
 
 
 def test_a_package_that_cannot_be_imported_is_refused(new_host: RawHost, tmp_path: Path) -> None:

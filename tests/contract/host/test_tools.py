@@ -93,8 +93,8 @@ def test_find_leaves_out_what_is_ignored(
     session: RawSession, model: ScriptedModel, workspace: Path, *, repository: bool
 ) -> None:
     if repository:
-        subprocess.run(["git", "init", "-q", workspace], check=True)
-    fill(workspace, "kept", "dropped.log", "build/x", "node_modules/m/x", "sub/node_modules/x", "sub/kept", ".git/x")
+        subprocess.run(["git", "init", "-q", workspace], check=True)  # its `.git` is not listed either
+    fill(workspace, "kept", "dropped.log", "build/x", "node_modules/m/x", "sub/node_modules/x", "sub/kept")
     (workspace / ".gitignore").write_text("*.log\nbuild/\n")
 
     assert find(session, model, "*") == [".gitignore", "kept", "sub/", "sub/kept"]
