@@ -1,1 +1,1 @@
-"""External MCP servers whose tools are granted to sessions."""
+"""External MCP servers: their processes, what they offer, and what of their results a model gets."""

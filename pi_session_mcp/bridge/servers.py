@@ -1,0 +1,203 @@
+"""The external MCP servers of all sessions: each session has its own, and each server has an owner until it is gone."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import anyio
+from pydantic_core import from_json
+
+from pi_session_mcp.bridge.connection import Connection
+from pi_session_mcp.bridge.environment import VariableMissing, child_environment
+from pi_session_mcp.bridge.results import BAD_ARGUMENTS, Failed
+from pi_session_mcp.bridge.transport import Launch
+from pi_session_mcp.errors import Code, Refusal, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup
+
+    from pi_session_mcp.bridge.catalog import GrantedTool
+    from pi_session_mcp.bridge.results import Outcome
+    from pi_session_mcp.config.model import McpServer
+
+MAX_CALLS: Final = 64
+"""Of one session at a time; its model's tools run one after the other, so more is not the model's doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeBounds:
+    """Seconds: all servers of a session until they are ready; one call."""
+
+    startup_s: float
+    call_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call from a host, in its own words: JSON texts, `given` from before Pi has changed any argument."""
+
+    number: int
+    tool: str
+    arguments: str
+    given: str
+
+
+class ExternalServers:
+    """Every external server of this process. An async context manager: leaving it ends them all."""
+
+    def __init__(self, environ: Mapping[str, str], bounds: BridgeBounds) -> None:
+        self._environ = environ
+        self._bounds = bounds
+        self._stack = AsyncExitStack()
+        self._tasks: TaskGroup
+        self._sessions: set[SessionServers] = set()
+        self._stopping = False
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self.stop()
+        for session in tuple(self._sessions):
+            session.close()
+        return await self._stack.__aexit__(kind, error, trace)
+
+    def stop(self) -> None:
+        """Connect to nothing any more; what is still connecting ends. What sessions have stays. Returns at once."""
+        self._stopping = True
+        for session in tuple(self._sessions):
+            if not session.is_ready:
+                session.close()
+
+    def start(self, servers: Mapping[str, McpServer], directory: Path) -> SessionServers:
+        """Start the servers of one session, in `directory`; without any, nothing happens. Returns at once.
+
+        Raises `Refusal`. The caller awaits `ready`, and `end` whatever has come of it.
+        """
+        connections = self._connections(servers, directory)
+        session = SessionServers(self._tasks, connections, self._bounds.startup_s, self._sessions.discard)
+        self._sessions.add(session)
+        for connection in connections.values():
+            self._tasks.start_soon(connection.run)
+        return session
+
+    def _connections(self, servers: Mapping[str, McpServer], directory: Path) -> dict[str, Connection]:
+        if self._stopping and servers:
+            raise Refusal(Code.SERVER_STOPPING, stage=Stage.MCP_TOOLS)
+        return {alias: self._connection(alias, server, directory) for alias, server in servers.items()}
+
+    def _connection(self, alias: str, server: McpServer, directory: Path) -> Connection:
+        try:
+            environment = child_environment(self._environ, server.env_from)
+        except VariableMissing:
+            raise Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS, server=alias) from None
+        launch = Launch((server.command, *server.args), environment, str(directory))
+        return Connection(alias, launch, server.tools, call_s=self._bounds.call_s)
+
+
+class SessionServers:
+    """The external servers of one session. Nothing here raises but what is said to."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        connections: Mapping[str, Connection],
+        startup_s: float,
+        forget: Callable[[SessionServers], None],
+    ) -> None:
+        self._tasks = tasks
+        self._connections = connections
+        self._startup_s = startup_s
+        self._forget = forget
+        self._tools: dict[str, tuple[Connection, GrantedTool]] = {}
+        self._calls: dict[int, anyio.CancelScope] = {}
+        self._closing = False
+        self.is_ready = False
+
+    @property
+    def tools(self) -> tuple[GrantedTool, ...]:
+        """The granted tools, in the order of the configuration, once all servers are ready."""
+        return tuple(tool for _, tool in self._tools.values())
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    async def ready(self) -> None:
+        """Wait until all servers are ready; the first that fails decides, or the bound. Raises `Refusal`."""
+        failed: list[Refusal] = []
+        with anyio.move_on_after(self._startup_s) as bound:
+            async with anyio.create_task_group() as waiting:
+                for connection in self._connections.values():
+                    waiting.start_soon(_note_refusal, connection, failed, waiting.cancel_scope)
+        if bound.cancelled_caught:
+            late = next((alias for alias, one in self._connections.items() if not one.is_settled), None)
+            failed.append(Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS, server=late))
+        if failed:
+            raise failed[0]
+        self._tools = {tool.exposed: (one, tool) for one in self._connections.values() for tool in one.tools}
+        self.is_ready = True
+
+    def close(self) -> None:
+        """Refuse new calls, end those under way, begin to end all servers. Idempotent. Returns at once."""
+        self._closing = True
+        for scope in self._calls.values():
+            scope.cancel()
+        for connection in self._connections.values():
+            connection.close()
+
+    async def end(self) -> None:
+        """Close, and wait until no process of a server is left; each ends within a bound of its own."""
+        self.close()
+        for connection in self._connections.values():
+            await connection.gone.wait()
+        self._forget(self)
+
+    # --- calls -------------------------------------------------------------------------------------------------------
+
+    def begin(self, call: ToolCall, answer: Callable[[Outcome], None]) -> None:
+        """Run a call and hand its outcome to `answer`, exactly once. Returns at once."""
+        if self._closing or len(self._calls) >= MAX_CALLS:
+            answer(Failed())
+            return
+        scope = self._calls[call.number] = anyio.CancelScope()
+        self._tasks.start_soon(self._run, call, scope, answer)
+
+    def cancel(self, number: int) -> None:
+        """End a call; one that is over, or that nobody began, is fine."""
+        if (scope := self._calls.get(number)) is not None:
+            scope.cancel()
+
+    async def _run(self, call: ToolCall, scope: anyio.CancelScope, answer: Callable[[Outcome], None]) -> None:
+        outcome: Outcome = Failed()
+        try:
+            with scope:
+                outcome = await self._outcome(call)
+        finally:
+            del self._calls[call.number]
+            answer(outcome)
+
+    async def _outcome(self, call: ToolCall) -> Outcome:
+        if call.tool not in self._tools:
+            return Failed()
+        connection, tool = self._tools[call.tool]
+        try:
+            arguments, given = (from_json(text, allow_inf_nan=False) for text in (call.arguments, call.given))
+        except ValueError:
+            return Failed(BAD_ARGUMENTS)
+        return await connection.call(tool, arguments, given)
+
+
+async def _note_refusal(connection: Connection, failed: list[Refusal], others: anyio.CancelScope) -> None:
+    try:
+        await connection.ready()
+    except Refusal as refusal:
+        failed.append(refusal)
+        others.cancel()
