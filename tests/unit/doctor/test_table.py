@@ -73,7 +73,7 @@ def test_no_remedy_names_a_command_outside_of_a_code_span() -> None:
 
 
 def test_the_same_trouble_has_the_same_sentence_in_every_command() -> None:
-    assert {text for text in OF_EXTENSIONS.values()} <= set(Remedy)
+    assert set(OF_EXTENSIONS.values()) <= set(Remedy)
     assert {OF_THE_RUNTIME[code] for code in OF_THE_RUNTIME if code in {"node_missing", "pi_runtime_missing"}} <= set(
         Remedy
     )

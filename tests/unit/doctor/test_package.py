@@ -1,0 +1,97 @@
+"""What the installer left, beside what is there now."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pi_session_mcp.doctor.checks import MINIMUM_PYTHON
+from pi_session_mcp.doctor.package import look_at_package
+from tests.support.installation import METADATA, write_metadata
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A directory with an installed package."""
+    (tmp_path / "site" / "pi_session_mcp" / "part").mkdir(parents=True)
+    (tmp_path / "site" / "pi_session_mcp" / "__init__.py").write_text("")
+    (tmp_path / "site" / "pi_session_mcp" / "part" / "data.json").write_text("{}")
+    write_metadata(tmp_path / "site")
+    return tmp_path / "site"
+
+
+def record(site: Path) -> Path:
+    """The list of installed files."""
+    return site / "pi_session_mcp-0.1.0.dist-info" / "RECORD"
+
+
+def test_an_installation_that_nobody_touched_is_as_installed(site: Path) -> None:
+    seen = look_at_package(site)
+
+    assert (seen.metadata_readable, seen.requires, seen.modified) == (True, (3, 11), False)
+
+
+def test_files_that_no_installer_wrote_are_not_compared(site: Path) -> None:
+    (site / "pi_session_mcp" / "part" / "data.cpython-311.pyc").write_bytes(b"x")
+
+    assert not look_at_package(site).modified
+
+
+@pytest.mark.parametrize("text", ["", "[]", "a,b\n", "other/__init__.py,sha256=x,1\n", '"'])
+def test_a_record_that_lists_no_package_is_damaged(site: Path, text: str) -> None:
+    record(site).write_text(text)
+
+    assert not look_at_package(site).metadata_readable
+
+
+def test_a_hash_of_an_unknown_kind_counts_as_a_difference(site: Path) -> None:
+    record(site).write_text("pi_session_mcp/__init__.py,md5=1B2M2Y8AsgTpgAmY7PhCfg,0\n")
+
+    assert look_at_package(site).modified
+
+
+@pytest.mark.parametrize("text", ["", "Name: pi-session-mcp\n", METADATA.replace("Name", "Nome"), "\0", "Name\n"])
+def test_metadata_without_name_and_version_are_unreadable(site: Path, text: str) -> None:
+    write_metadata(site, text)
+
+    assert not look_at_package(site).metadata_readable
+
+
+def test_an_editable_install_has_its_metadata_elsewhere_and_its_files_are_not_compared(
+    site: Path, tmp_path: Path
+) -> None:
+    sources = tmp_path / "my sources"
+    (sources / "pi_session_mcp").mkdir(parents=True)
+    editable = {"url": sources.as_uri(), "dir_info": {"editable": True}}
+    (record(site).parent / "direct_url.json").write_text(json.dumps(editable))
+    record(site).unlink()
+
+    seen = look_at_package(sources, search=["", str(site)])
+
+    assert (seen.metadata_readable, seen.modified) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"url": "file:///elsewhere", "dir_info": {"editable": True}},
+        {"url": "file:///", "dir_info": {"editable": False}},
+        {"url": 1, "dir_info": {"editable": True}},
+        [],
+    ],
+)
+def test_metadata_of_another_installation_are_not_taken_for_ours(site: Path, tmp_path: Path, said: object) -> None:
+    (record(site).parent / "direct_url.json").write_text(json.dumps(said))
+
+    assert not look_at_package(tmp_path / "sources", search=[str(site)]).metadata_readable
+
+
+def test_the_oldest_python_is_the_one_that_the_project_declares() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+
+    assert declared == ">={}.{}".format(*MINIMUM_PYTHON)

@@ -1,0 +1,158 @@
+"""The report: exit status, next command, members, and the published schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from pi_session_mcp import __version__
+from pi_session_mcp.cli.examination import outcome
+from pi_session_mcp.cli.render import failure_report, human_text, json_report
+from pi_session_mcp.cli.streams import Form
+from pi_session_mcp.doctor.checks import decide
+from pi_session_mcp.doctor.facts import Directory, Part, Refused, State, Unseen, Workspace
+from pi_session_mcp.doctor.report import Report
+from pi_session_mcp.doctor.words import TABLE, Severity
+from pi_session_mcp.errors import ExitStatus
+from tests.unit.doctor.scenes import SCENES, Scene
+from tests.unit.doctor.test_checks import FINE
+from tools import doctor_reference
+
+if TYPE_CHECKING:
+    from pi_session_mcp.doctor.facts import Facts
+    from tests.support.installation import Installation
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = json.loads((ROOT / doctor_reference.SCHEMA).read_text())
+WARNED = replace(FINE, state=State.FILE_SYSTEM)
+BROKEN = replace(WARNED, sdk=Part("pi_runtime_missing", configured=False))
+REFUSED = replace(FINE, configuration=Refused("config_invalid", "is required", pointer="/workspaces"))
+UNREAD = replace(FINE, configuration=Refused("config_invalid", "must be UTF-8 text", line=3, column=1))
+
+
+def report_of(facts: Facts) -> Report:
+    """The report on these facts."""
+    return Report(decide(facts))
+
+
+def told(facts: Facts, columns: int = 80) -> list[str]:
+    """What a person reads."""
+    form = Form(columns=columns, colour=False, unicode=True)
+    return human_text(outcome(report_of(facts)).blocks, form).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"), [(FINE, 0), (WARNED, 1), (BROKEN, 2), (REFUSED, 2)], ids=["fine", "warned", "broken", "config"]
+)
+def test_the_exit_status_is_that_of_the_worst_finding(facts: Facts, status: int) -> None:
+    report = json.loads(json_report(outcome(report_of(facts))))
+
+    assert outcome(report_of(facts)).exit_status == report["exitCode"] == status
+    assert report["ok"] is (status == 0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        (FINE, "pi-session-mcp demo"),
+        (WARNED, "pi-session-mcp doctor"),
+        (BROKEN, "pi-session-mcp runtime install"),
+        (REFUSED, "pi-session-mcp config check"),
+    ],
+    ids=["fine", "warned", "broken", "config"],
+)
+def test_the_verdict_ends_with_the_next_command_to_type(facts: Facts, command: str) -> None:
+    assert told(facts)[-1].endswith(f"Next: {command}")
+
+
+def test_the_report_has_exactly_these_members() -> None:
+    report = json.loads(json_report(outcome(report_of(REFUSED))))
+
+    assert report.keys() == {"schemaVersion", "ok", "exitCode", "packageVersion", "checks"}
+    assert (report["schemaVersion"], report["packageVersion"]) == (1, __version__)
+    fine, found = ({"id", "severity", "subject"}, {"id", "severity", "subject", "remediation", "pointer", "rule"})
+    assert [check.keys() for check in report["checks"] if check["severity"] == "ok"] == [fine] * (len(TABLE) - 1)
+    assert [check.keys() for check in report["checks"] if check["severity"] != "ok"] == [found]
+
+
+def test_a_file_that_is_no_json_has_line_and_column_instead_of_a_pointer() -> None:
+    (found,) = (check for check in json.loads(json_report(outcome(report_of(UNREAD))))["checks"] if "rule" in check)
+
+    assert found.keys() == {"id", "severity", "subject", "remediation", "line", "column", "rule"}
+    assert "  place       line 3, column 1" in told(UNREAD)
+
+
+def test_the_published_schema_is_that_of_the_program_and_pins_every_id() -> None:
+    assert doctor_reference.schema() == SCHEMA
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    named = {branch["properties"]["id"]["const"] for branch in SCHEMA["$defs"]["check"]["oneOf"]}
+    assert named == {row.id.value for row in TABLE}
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_what_is_reported_follows_the_published_schema(scene: Scene, here: Installation) -> None:
+    scene.breaks(here)
+
+    jsonschema.validate(json.loads(json_report(outcome(here.report()))), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "part", ["package", "node", "sdk", "agent_files", "configuration", "has_search_tools", "state"]
+)
+def test_a_report_on_what_could_not_be_seen_follows_the_schema(part: str) -> None:
+    unseen: Any = {part: Unseen()}
+    facts = replace(FINE, **unseen)
+
+    jsonschema.validate(json.loads(json_report(outcome(report_of(facts)))), SCHEMA)
+    assert any(line.endswith("could not be checked") for line in told(facts))
+
+
+def test_no_report_at_all_follows_the_schema_too() -> None:
+    jsonschema.validate(json.loads(failure_report(ExitStatus.INTERRUPTED, "interrupted")), SCHEMA)
+
+
+def test_docs_say_what_the_program_says() -> None:
+    document = (ROOT / doctor_reference.DOCUMENT).read_text()
+
+    assert doctor_reference.with_reference(document) == document
+
+
+def test_a_person_gets_one_line_for_each_check_that_is_fine() -> None:
+    lines = told(FINE)
+
+    assert [line.split()[:2] for line in lines[: len(TABLE)]] == [["✓", "ok"]] * len(TABLE)
+    assert lines[len(TABLE) :] == ["", "✓ healthy     Nothing is wrong. Next: pi-session-mcp demo"]
+
+
+def test_the_worst_comes_last_so_that_a_terminal_still_shows_it() -> None:
+    marks = [line[0] for line in told(BROKEN) if line[:1].strip()]
+
+    assert marks == sorted(marks, key="✓!✗".index)
+    assert marks[-2:] == ["✗", "✗"]
+
+
+def test_words_are_aligned() -> None:
+    starts = {line[14:15].isspace() or line[13:14] != " " for line in told(BROKEN) if line}
+
+    assert starts == {False}
+
+
+@pytest.mark.parametrize("facts", [FINE, WARNED, BROKEN, REFUSED], ids=["fine", "warned", "broken", "config"])
+def test_it_is_readable_in_forty_columns(facts: Facts) -> None:
+    long = replace(facts, workspaces=(Workspace("a" * 64, Directory.MISSING),))
+
+    assert max(len(line) for line in told(long, columns=40)) <= 40
+    assert not any("\x1b" in line for line in told(long, columns=40))
+
+
+def test_text_for_people_says_nothing_that_the_report_does_not() -> None:
+    report = json.loads(json_report(outcome(report_of(BROKEN))))
+    remedies = {check["remediation"] for check in report["checks"] if check["severity"] != Severity.OK}
+
+    text = " ".join(" ".join(told(BROKEN)).split())
+    assert all(remedy in text for remedy in remedies)
