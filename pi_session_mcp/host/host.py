@@ -173,7 +173,8 @@ class Host:
 
     async def _greet(self, client: HostClient, launch: Launch) -> None:
         cache = str(launch.compile_cache) if launch.compile_cache is not None else None
-        greeting = Hello(sdk=str(launch.sdk), compileCache=cache)
+        bundle = str(launch.bundle) if launch.bundle is not None else None
+        greeting = Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache)
         try:
             hello = await client.request(greeting, HelloResult, within_s=self._bounds.start_s)
         except (TimeoutError, HostFailed, HostGone):

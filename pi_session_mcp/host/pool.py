@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import anyio
@@ -77,13 +78,17 @@ class HostPool:
 
     def _shared_host(self) -> Host:
         if self._shared is None or not self._shared.usable:
-            self._shared = self._start()
+            self._shared = self._start(self._prepare)
         return self._shared
 
     def _spare_host(self) -> Host:
         if self._spare is None or not self._spare.usable:
-            self._spare = self._start()
+            self._spare = self._start(self._prepare_for_extensions)
         return self._spare
+
+    def _prepare_for_extensions(self) -> Launch:
+        """Extensions import the SDK by its name, and must get the one that their host runs."""
+        return replace(self._prepare(), bundle=None)
 
     async def _occupied(self, host: Host) -> Host:
         host.occupy()
@@ -94,8 +99,8 @@ class HostPool:
             raise
         return host
 
-    def _start(self) -> Host:
-        host = Host(self._prepare, self._bounds, self._report, self._count)
+    def _start(self, prepare: Callable[[], Launch]) -> Host:
+        host = Host(prepare, self._bounds, self._report, self._count)
         self._hosts.add(host)
         self._tasks.start_soon(self._live, host)
         return host

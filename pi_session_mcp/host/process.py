@@ -28,10 +28,14 @@ _CHUNK_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What it takes to start a host. `sdk` and `compile_cache` go to it over the channel, not as arguments."""
+    """What it takes to start a host. `sdk`, `bundle` and `compile_cache` go to it over the channel, not as arguments.
+
+    `bundle` may be taken for `sdk` by a host that runs no extensions: see `protocol.Hello`.
+    """
 
     node: Path
     sdk: Path
+    bundle: Path | None
     compile_cache: Path | None
     environment: Mapping[str, str]
 

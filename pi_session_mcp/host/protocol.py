@@ -48,11 +48,16 @@ class _Frame(BaseModel):
 
 
 class Hello(_Frame):
-    """First request on a channel. `sdk` is the absolute path of the SDK's entry file."""
+    """First request on a channel. `sdk` is the absolute path of the SDK's entry file.
+
+    `bundle` is the same SDK in one file, which loads in less than half of the time. It is no published entry: a host
+    takes it only if it has every export that is needed, and the entry otherwise.
+    """
 
     op: Literal["hello"] = "hello"
     protocol: int = PROTOCOL_VERSION
     sdk: str
+    bundle: str | None = None
     compileCache: str | None = None
 
 

@@ -99,7 +99,7 @@ def _launcher(configuration: Configuration, environ: Mapping[str, str], cwd: Pat
         environment = host_environment(
             environ, agent_directory=agent_directory(configuration, environ, cwd), tools=found.tools
         )
-        return Launch(found.node, found.sdk_entry, found.compile_cache, environment)
+        return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
 
     return prepare
 

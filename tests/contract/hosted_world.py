@@ -100,7 +100,7 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
         write_agent_directory(agent, model.base_url)
         _add_locked_provider(agent, model.base_url)
         environment = host_environment(os.environ, agent_directory=agent, tools=runtime.tools)
-        launch = Launch(runtime.node, runtime.sdk_entry, runtime.compile_cache, environment)
+        launch = Launch(runtime.node, runtime.sdk_entry, runtime.sdk_bundle, runtime.compile_cache, environment)
         bounds = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
         async with HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool:
             yield HostedWorld(workspace, HostedSessions(pool, Deadlines(), {}, _no_place), model)

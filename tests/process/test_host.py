@@ -48,7 +48,7 @@ class World:
         words = shlex.join([sys.executable, false_host.__file__, self.behaviour])
         program.write_text(f"#!/bin/sh\nexec {words}\n")
         program.chmod(0o755)
-        return Launch(program, Path("/sdk"), None, {"PATH": os.environ["PATH"]})
+        return Launch(program, Path("/sdk"), None, None, {"PATH": os.environ["PATH"]})
 
     @property
     def reasons(self) -> list[str | None]:

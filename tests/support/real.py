@@ -78,7 +78,10 @@ class RealWorld:
     def _traced_node(self) -> Path:
         preload = self.directory / "tracer.mjs"
         preload.write_text(
-            TRACER.format(sdk=json.dumps(self._runtime.sdk_entry.as_uri()), trace=json.dumps(str(self.trace)))
+            TRACER.format(
+                sdk=json.dumps((self._runtime.sdk_bundle or self._runtime.sdk_entry).as_uri()),
+                trace=json.dumps(str(self.trace)),
+            )
         )
         program = self.directory / "traced-node"
         words = shlex.join([str(self._runtime.node), "--expose-gc", "--import", str(preload)])

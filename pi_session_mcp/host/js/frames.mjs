@@ -58,7 +58,7 @@ const orAbsent = (rule) => (value) => value === undefined || value === null || r
 
 /** @type {Record<string, Record<string, Rule>>} */
 const REQUESTS = {
-  hello: { protocol: count, sdk: text, compileCache: orAbsent(text) },
+  hello: { protocol: count, sdk: text, bundle: orAbsent(text), compileCache: orAbsent(text) },
   load: { session: count, cwd: text, fileAccess: oneOf("workspace", "user"), entries: orAbsent(texts) },
   check: {
     session: count,

@@ -40,6 +40,19 @@ const EXPORTS = [
 
 const exit = process.exit.bind(process);
 
+/** @param {string} entry @returns {Promise<any>} whatever it exports; the server judges it */
+async function anySdk(entry) {
+  return import(pathToFileURL(entry).href).catch(() => {
+    throw new Failure("sdk_import");
+  });
+}
+
+/** @param {string} bundle @returns {Promise<any>} nothing if it cannot be loaded or lacks an export */
+async function wholeSdk(bundle) {
+  const sdk = await anySdk(bundle).catch(() => ({}));
+  return EXPORTS.every((name) => sdk[name] !== undefined) ? sdk : undefined;
+}
+
 class Host {
   #channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
   #lines = new LineReader();
@@ -112,15 +125,13 @@ class Host {
   }
 
   /** @param {RequestOf["hello"]} request */
-  async #hello({ sdk: entry, compileCache }) {
+  async #hello({ sdk: entry, bundle, compileCache }) {
     if (this.#greeted) throw new Failure("order");
-    if (!isAbsolute(entry)) throw new Failure("invalid");
+    if (!isAbsolute(entry) || (bundle && !isAbsolute(bundle))) throw new Failure("invalid");
     this.#greeted = true;
     // Through Node's interface and not its variable, which every child of ours would inherit.
     if (compileCache) module.enableCompileCache(compileCache);
-    const sdk = await import(pathToFileURL(entry).href).catch(() => {
-      throw new Failure("sdk_import");
-    });
+    const sdk = (bundle && (await wholeSdk(bundle))) || (await anySdk(entry));
     this.#sdk = sdk;
     if (compileCache) setImmediate(() => module.flushCompileCache());
     const version = typeof sdk.VERSION === "string" ? sdk.VERSION : "";

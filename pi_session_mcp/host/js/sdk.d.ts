@@ -98,7 +98,7 @@ export interface Sdk {
 }
 
 export interface RequestOf {
-  hello: { op: "hello"; id: number; protocol: number; sdk: string; compileCache?: string | null };
+  hello: { op: "hello"; id: number; protocol: number; sdk: string; bundle?: string | null; compileCache?: string | null };
   load: {
     op: "load";
     id: number;
