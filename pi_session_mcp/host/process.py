@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
 GRACE_S: Final = 4.0
 """How long a host may take to dispose of its sessions once its channel has closed."""
+NODE_ARGUMENTS: Final = ("--max-semi-space-size=1",)
+"""A small young generation: 146 instead of 198 MiB after 60 turns, for a first turn of 138 instead of 122 ms (Node 24)."""
 _DIRECTORY: Final = "/"
 """Where a host runs: nowhere near the client's project."""
 _CHUNK_BYTES: Final = 65_536
@@ -70,7 +72,7 @@ def start(launch: Launch) -> HostProcess:
     try:
         keeper = kept.start(
             kept.Command(
-                argv=(str(launch.node), str(SCRIPT)),
+                argv=(str(launch.node), *NODE_ARGUMENTS, str(SCRIPT)),
                 environment=launch.environment,
                 directory=_DIRECTORY,
                 grace_s=GRACE_S,

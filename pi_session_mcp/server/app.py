@@ -105,13 +105,15 @@ def build_server(
     async def list_tools(_ctx: ServerRequestContext[Any], _params: PaginatedRequestParams | None) -> ListToolsResult:
         return tools
 
-    return Server(
+    server = Server(
         SERVER_NAME,
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=calls.answer,
     )
+    server.middleware.clear()  # its one entry makes tracing spans, which nobody here collects
+    return server
 
 
 def capabilities(configuration: Configuration) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
-
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import compose
 from pi_session_mcp.host.protocol import HostGone
@@ -53,8 +51,6 @@ class HostedSessions:
 
     async def create(self, spec: SessionSpec, events: SessionEvents) -> HostedSession:
         """See `ports.PiSessions.create`."""
-        if not await anyio.Path(spec.directory).is_dir():
-            raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER)
         extensions = await PinnedExtensions.resolve(spec.profile, self._place, within_s=self._deadlines.check_step_s)
         session = await self._place_session(events, own_host=bool(extensions))
         try:
