@@ -12,15 +12,15 @@ import anyio
 
 from pi_session_mcp.host.protocol import (
     MAX_FRAME_BYTES,
-    Activity,
+    Call,
+    Cancel,
     Empty,
     Failed,
     HostGone,
     Ping,
-    Run,
-    Settled,
     Succeeded,
     decode_host_frame,
+    encode_done,
     encode_request,
 )
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from pi_session_mcp.host.protocol import HostFrame, Request
+    from pi_session_mcp.host.protocol import Done, HostFrame, Request, SessionFrame
 
 _CHUNK_BYTES: Final = 262_144
 
@@ -49,10 +49,10 @@ class ProtocolBroken(Exception):  # noqa: N818 - ends the host
 
 
 class EventSink(Protocol):
-    """Where the events of one placed session go. Must not block or raise."""
+    """Where the events and calls of one placed session go. Must not block or raise."""
 
-    def host_event(self, event: Activity | Settled | Run) -> None:
-        """An event of this session."""
+    def host_event(self, event: SessionFrame) -> None:
+        """An event or a call of this session."""
 
     def host_ended(self) -> None:
         """The host is gone; nothing follows."""
@@ -76,6 +76,7 @@ class HostClient:
         self._abandoned: set[int] = set()
         self._sinks: dict[int, EventSink] = {}
         self._last_session = 0
+        self._last_call = 0
         self._outgoing = bytearray()
         self._blocked = anyio.Event()
         self._closed = False
@@ -152,6 +153,12 @@ class HostClient:
             return False
         return True
 
+    def end_call(self, done: Done) -> None:
+        """Tell the host how a call of it has ended; nothing if the host is gone."""
+        if not self._closed:
+            self._outgoing += encode_done(done)
+            self._push()
+
     def _post(self, request: Request) -> tuple[int, _Pending]:
         if self._closed:
             raise HostGone
@@ -215,7 +222,8 @@ class HostClient:
         match frame:
             case Succeeded() | Failed():
                 self._answer(frame)
-            case Activity() | Settled() | Run():
+            case _:
+                self._number(frame)
                 self._route(frame)
 
     def _answer(self, frame: Succeeded | Failed) -> None:
@@ -228,7 +236,20 @@ class HostClient:
         pending.answer = frame
         pending.arrived.set()
 
-    def _route(self, event: Activity | Settled | Run) -> None:
+    def _number(self, frame: SessionFrame) -> None:
+        """Hold calls to their numbers. Raises `ProtocolBroken`."""
+        match frame:
+            case Call(call=number):
+                if number <= self._last_call:
+                    raise ProtocolBroken
+                self._last_call = number
+            case Cancel(cancel=number):
+                if not 0 < number <= self._last_call:
+                    raise ProtocolBroken
+            case _:
+                pass
+
+    def _route(self, event: SessionFrame) -> None:
         if not 0 < event.session <= self._last_session:
             raise ProtocolBroken
         if (sink := self._sinks.get(event.session)) is not None:

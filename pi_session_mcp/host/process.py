@@ -22,7 +22,7 @@ SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
 GRACE_S: Final = 4.0
 """How long a host may take to dispose of its sessions once its channel has closed."""
 NODE_ARGUMENTS: Final = ("--max-semi-space-size=1",)
-"""A small young generation: 146 instead of 198 MiB after 60 turns, for a first turn of 138 instead of 122 ms (Node 24)."""
+"""A small young generation: 146 and not 198 MiB after 60 turns, for a first turn of 138 and not 122 ms (Node 24)."""
 _DIRECTORY: Final = "/"
 """Where a host runs: nowhere near the client's project."""
 _CHUNK_BYTES: Final = 65_536

@@ -2,7 +2,8 @@
 
 One JSON object a line, UTF-8, framed by `\\n` only, at most `MAX_FRAME_BYTES`. The server sends requests
 (`{"id", "op", …}`); the host sends exactly one answer for each (`{"re", "ok", …}`), and events
-(`{"event", "session", …}`).
+(`{"event", "session", …}`). For granted tools the host sends calls (`{"call", "session", …}`) and may take them back
+(`{"cancel", "session"}`); the server says of each call once how it ended (`{"done", …}`).
 `host/js/frames.mjs` holds the same schema for the other side; `docs/host-protocol.md` explains it.
 """
 
@@ -81,8 +82,16 @@ class Check(_Frame):
     model: str
 
 
+class Grant(_Frame):
+    """A tool that the server runs: what the model sees of it. `parameters` is its JSON Schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
 class Open(_Frame):
-    """Create the Pi session with exactly these active tools."""
+    """Create the Pi session with exactly these active tools; `grants` describes those that the server runs."""
 
     op: Literal["open"] = "open"
     session: int
@@ -90,6 +99,7 @@ class Open(_Frame):
     model: str
     thinkingLevel: str
     tools: list[str]
+    grants: list[Grant] = []
 
 
 class Bind(_Frame):
@@ -138,6 +148,20 @@ def encode_request(request_id: int, request: Request) -> bytes:
     if len(line) > MAX_FRAME_BYTES:
         raise ValueError("frame too large")
     return line
+
+
+class Done(_Frame):
+    """How a call has ended: the texts for the model, or the one text of a failed call; `details` stay beside them."""
+
+    done: int
+    failed: bool
+    texts: list[str]
+    details: object = None
+
+
+def encode_done(done: Done) -> bytes:
+    """The frame as one line."""
+    return done.model_dump_json().encode() + b"\n"
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -265,10 +289,33 @@ class Run(_Frame):
     active: bool
 
 
+class Call(_Frame):
+    """The model calls a granted tool. Numbers rise, over all sessions of a host.
+
+    `arguments` and `given` are JSON texts: the arguments as Pi has fitted them to the schema, and as the model wrote
+    them.
+    """
+
+    call: int
+    session: int
+    tool: str
+    arguments: str
+    given: str
+
+
+class Cancel(_Frame):
+    """Nobody waits for this call any more; it may be over already. A `Done` may still follow, and is ignored."""
+
+    cancel: int
+    session: int
+
+
 MAX_TEXT_UNITS: Final = 1024 * 1024
 """The host cuts an answer to this many UTF-16 units; the rule of 65,536 bytes is applied by the server."""
 
-HostFrame = Failed | Succeeded | Activity | Settled | Run
+SessionFrame = Activity | Settled | Run | Call | Cancel
+"""What a host says of one session by itself."""
+HostFrame = Failed | Succeeded | SessionFrame
 
 _EVENTS: Final[dict[str, type[Activity | Settled | Run]]] = {"activity": Activity, "settled": Settled, "run": Run}
 
@@ -283,6 +330,10 @@ def decode_host_frame(line: bytes) -> HostFrame:
         if kind is None:
             raise ValueError("unknown event")
         return kind.model_validate(frame)
+    if "call" in frame:
+        return Call.model_validate(frame)
+    if "cancel" in frame:
+        return Cancel.model_validate(frame)
     return (Succeeded if frame.get("ok") is True else Failed).model_validate(frame)
 
 

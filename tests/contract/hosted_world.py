@@ -79,10 +79,6 @@ class HostedWorld:
     async def kill_host(self, session: PiSession) -> None:
         script = [*NODE_ARGUMENTS, str(SCRIPT)]
         (host,) = (found for found in psutil.Process().children(recursive=True) if found.cmdline()[1:] == script)
-            found
-            for found in psutil.Process().children(recursive=True)
-            if found.cmdline()[1:] == [*NODE_ARGUMENTS, str(SCRIPT)]
-        )
         host.kill()
 
     def _with(self, **changed: str) -> SessionSpec:

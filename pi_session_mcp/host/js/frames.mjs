@@ -1,4 +1,4 @@
-// The channel's frames: cutting the byte stream into lines, and the schema of the requests.
+// The channel's frames: cutting the byte stream into lines, and the schema of what the server sends.
 // `host/protocol.py` holds the same schema for the other side; `docs/host-protocol.md` explains it.
 
 export const PROTOCOL_VERSION = 1;
@@ -51,10 +51,20 @@ const text = (value) => typeof value === "string";
 const count = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 /** @type {Rule} */
 const texts = (value) => Array.isArray(value) && value.every(text);
+/** @type {Rule} */
+const record = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+/** @type {Rule} */
+const grants = (value) => Array.isArray(value) && value.every((grant) => record(grant) && has(grant, GRANT));
 /** @param {...string} words @returns {Rule} */
 const oneOf = (...words) => (value) => words.includes(/** @type {string} */ (value));
 /** @param {Rule} rule @returns {Rule} */
 const orAbsent = (rule) => (value) => value === undefined || value === null || rule(value);
+
+/** @type {Record<string, Rule>} */
+const GRANT = { name: text, description: text, parameters: record };
+
+/** @type {Record<string, Rule>} */
+const DONE = { done: count, failed: (value) => typeof value === "boolean", texts, details: () => true };
 
 /** @type {Record<string, Record<string, Rule>>} */
 const REQUESTS = {
@@ -66,7 +76,7 @@ const REQUESTS = {
     provider: text,
     model: text,
   },
-  open: { session: count, provider: text, model: text, thinkingLevel: text, tools: texts },
+  open: { session: count, provider: text, model: text, thinkingLevel: text, tools: texts, grants: orAbsent(grants) },
   bind: { session: count },
   prompt: { session: count, turn: count, text },
   abort: { session: count },
@@ -78,28 +88,30 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * @param {Buffer} line
- * @returns {import("./sdk.d.ts").Request}
+ * @returns {import("./sdk.d.ts").Request | import("./sdk.d.ts").Done}
  */
-export function decodeRequest(line) {
+export function decodeFrame(line) {
   let frame;
   try {
     frame = JSON.parse(decoder.decode(line));
   } catch {
     throw new BadFrame();
   }
-  if (!isRequest(frame)) throw new BadFrame();
+  if (!record(frame) || !("done" in frame ? has(frame, DONE) : isRequest(frame))) throw new BadFrame();
   return frame;
 }
 
+/** @param {Record<string, unknown>} frame */
+function isRequest({ id, op, ...members }) {
+  return count(id) && typeof op === "string" && Object.hasOwn(REQUESTS, op) && has(members, REQUESTS[op]);
+}
+
 /**
- * @param {unknown} frame
- * @returns {frame is import("./sdk.d.ts").Request}
+ * Whether these are exactly the members that the rules name, and each keeps to its rule.
+ * @param {Record<string, unknown>} members
+ * @param {Record<string, Rule>} rules
  */
-function isRequest(frame) {
-  if (typeof frame !== "object" || frame === null || Array.isArray(frame)) return false;
-  const { id, op, ...members } = /** @type {Record<string, unknown>} */ (frame);
-  if (!count(id) || typeof op !== "string" || !Object.hasOwn(REQUESTS, op)) return false;
-  const rules = REQUESTS[op];
+function has(members, rules) {
   return (
     Object.keys(members).every((name) => Object.hasOwn(rules, name)) &&
     Object.entries(rules).every(([name, rule]) => rule(members[name]))

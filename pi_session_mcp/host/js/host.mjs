@@ -5,8 +5,9 @@ import module from "node:module";
 import { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Calls } from "./calls.mjs";
 import { codeOf, Failure } from "./errors.mjs";
-import { BadFrame, decodeRequest, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
+import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
 import { Session } from "./session.mjs";
 
 /** @typedef {import("./sdk.d.ts").Request} Request */
@@ -56,6 +57,7 @@ async function wholeSdk(bundle) {
 class Host {
   #channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
   #lines = new LineReader();
+  #calls = new Calls((frame) => this.#send(frame));
   /** @type {Map<number, Session>} */
   #sessions = new Map();
   /** @type {Set<number>} */
@@ -73,12 +75,18 @@ class Host {
   /** @param {Buffer} chunk */
   #receive(chunk) {
     try {
-      for (const line of this.#lines.push(chunk)) void this.#answer(decodeRequest(line));
+      for (const line of this.#lines.push(chunk)) this.#take(decodeFrame(line));
     } catch (error) {
       if (!(error instanceof BadFrame)) throw error;
       this.#channel.destroy();
       void this.end(EXIT_PROTOCOL);
     }
+  }
+
+  /** @param {Request | import("./sdk.d.ts").Done} frame */
+  #take(frame) {
+    if ("done" in frame) this.#calls.settle(frame);
+    else void this.#answer(frame);
   }
 
   /** @param {Request} request */
@@ -144,7 +152,7 @@ class Host {
     if (!this.#sdk) throw new Failure("order");
     if (this.#usedIds.has(request.session)) throw new Failure("exists");
     this.#usedIds.add(request.session);
-    const session = new Session(this.#sdk, request, (event) => this.#send(event));
+    const session = new Session(this.#sdk, request, (event) => this.#send(event), this.#calls);
     this.#sessions.set(request.session, session);
     return session.load();
   }

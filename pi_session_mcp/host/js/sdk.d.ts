@@ -66,6 +66,11 @@ export type RuntimeFactory = (options: { sessionManager: object; sessionStartEve
 
 export interface ToolDefinition {
   name: string;
+  label?: string;
+  description?: string;
+  parameters?: object;
+  executionMode?: "sequential";
+  prepareArguments?(given: unknown): unknown;
   execute(
     callId: string,
     parameters: unknown,
@@ -97,6 +102,29 @@ export interface Sdk {
   createLsToolDefinition: CreateTool;
 }
 
+/** A tool that the server runs. */
+export interface Grant {
+  name: string;
+  description: string;
+  parameters: object;
+}
+
+/** What a host sends to have a granted tool run, but for the call's number. */
+export interface Call {
+  session: number;
+  tool: string;
+  arguments: string;
+  given: string;
+}
+
+/** How a call has ended. */
+export interface Done {
+  done: number;
+  failed: boolean;
+  texts: string[];
+  details?: unknown;
+}
+
 export interface RequestOf {
   hello: { op: "hello"; id: number; protocol: number; sdk: string; bundle?: string | null; compileCache?: string | null };
   load: {
@@ -123,6 +151,7 @@ export interface RequestOf {
     model: string;
     thinkingLevel: string;
     tools: string[];
+    grants?: Grant[] | null;
   };
   bind: { op: "bind"; id: number; session: number };
   prompt: { op: "prompt"; id: number; session: number; turn: number; text: string };

@@ -7,7 +7,7 @@ import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
 import { NO_OUTCOME, outcomeOf } from "./outcome.mjs";
 import { makeServices } from "./services.mjs";
-import { builtinTools } from "./tools.mjs";
+import { builtinTools, grantedTools } from "./tools.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").AgentSession} AgentSession */
@@ -23,6 +23,7 @@ export class Session {
   #sdk;
   #request;
   #send;
+  #calls;
   /** @type {Stage} */
   #stage = "new";
   #busy = false;
@@ -49,11 +50,13 @@ export class Session {
    * @param {Sdk} sdk
    * @param {RequestOf["load"]} request
    * @param {(event: object) => void} send
+   * @param {import("./calls.mjs").Calls} calls
    */
-  constructor(sdk, request, send) {
+  constructor(sdk, request, send, calls) {
     this.#sdk = sdk;
     this.#request = request;
     this.#send = send;
+    this.#calls = calls;
   }
 
   /** @returns {Promise<object>} */
@@ -128,22 +131,28 @@ export class Session {
   }
 
   /** @param {RequestOf["open"]} request @returns {Promise<object>} */
-  open({ provider, model: modelId, thinkingLevel, tools }) {
+  open({ provider, model: modelId, thinkingLevel, tools, grants }) {
     const next = this.#request.entries?.length ? "opened" : "ready";
     return this.#step("loaded", next, async () => {
       if (!tools.every((name) => TOOL_NAME.test(name))) throw new Failure("invalid");
       const model = this.#made().modelRuntime.getModel(provider, modelId);
       if (!model) throw new Failure("failed");
-      this.#opening = this.#create({ model, thinkingLevel, tools });
+      this.#opening = this.#create({ model, thinkingLevel, tools }, grants ?? []);
       await this.#opening;
       return this.#selection();
     });
   }
 
-  /** @param {{ model: object, thinkingLevel: string, tools: string[] }} selection */
-  async #create(selection) {
+  /**
+   * @param {{ model: object, thinkingLevel: string, tools: string[] }} selection
+   * @param {import("./sdk.d.ts").Grant[]} grants
+   */
+  async #create(selection, grants) {
     const { cwd, agentDir } = this.#made();
-    const customTools = builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root });
+    const customTools = [
+      ...builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root }),
+      ...grantedTools(grants, (call, signal) => this.#run(call, signal)),
+    ];
     const sessionManager = this.#sdk.SessionManager.inMemory(cwd);
     if (this.#request.entries?.length) {
       const make = this.#runtimeFactory({ ...selection, customTools });
@@ -199,6 +208,16 @@ export class Session {
       thinkingLevel: session.thinkingLevel,
       activeTools: session.getActiveToolNames(),
     };
+  }
+
+  /**
+   * Has the server run a granted tool; an abort of the turn and the end of the session end the wait.
+   * @param {{ tool: string, arguments: string, given: string }} call
+   * @param {AbortSignal | undefined} signal
+   */
+  #run(call, signal) {
+    const ends = signal ? AbortSignal.any([signal, this.#gone.signal]) : this.#gone.signal;
+    return this.#calls.run({ session: this.#request.session, ...call }, ends);
   }
 
   /** @param {RequestOf["prompt"]} request @returns {Promise<object>} */

@@ -30,6 +30,31 @@ export function builtinTools(sdk, names, { cwd, root }) {
 }
 
 /**
+ * The definitions of tools that the server runs. They run one after the other.
+ * @param {import("./sdk.d.ts").Grant[]} grants
+ * @param {(call: { tool: string, arguments: string, given: string }, signal: AbortSignal | undefined) => Promise<object>} run
+ * @returns {ToolDefinition[]}
+ */
+export function grantedTools(grants, run) {
+  return grants.map(({ name, description, parameters }) => {
+    let given = "{}";
+    return {
+      name,
+      label: name,
+      description,
+      parameters,
+      executionMode: "sequential",
+      // Called right before the execution. Pi fits arguments to the schema; the server judges what the model wrote, too.
+      prepareArguments(value) {
+        given = JSON.stringify(value ?? {});
+        return value;
+      },
+      execute: (_callId, value, signal) => run({ tool: name, arguments: JSON.stringify(value ?? {}), given }, signal),
+    };
+  });
+}
+
+/**
  * Each call gets a guard of its own; what it refused is what the model is told, in our fixed sentence.
  * @param {(cwd: string, options: { operations: object }) => ToolDefinition} create
  * @param {string} cwd
