@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,6 +112,22 @@ def test_the_ways_to_write_an_entry_load(world: ExtensionWorld) -> None:
     )
 
     assert_starts(world, "npm:ext@1.0.0")
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["ours", "somebody's"])
+def test_transpiled_code_is_kept_only_where_nobody_else_could_have_put_it(
+    world: ExtensionWorld, *, planted: bool
+) -> None:
+    install_package(world.agent_directory)
+    cache = world.temporary / "jiti"
+    if planted:
+        cache.mkdir()
+        cache.chmod(0o777)
+
+    assert_starts(world, "npm:ext@1.0.0")
+
+    assert bool(list(cache.iterdir())) is not planted
+    assert stat.S_IMODE(cache.stat().st_mode) == (0o777 if planted else 0o700)
 
 
 # --- published packages ----------------------------------------------------------------------------------------------

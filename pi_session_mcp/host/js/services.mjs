@@ -3,6 +3,7 @@
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
 import { areReadable } from "./pi_files.mjs";
+import { guardTranspiled } from "./transpiled.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").Services} Services */
@@ -22,6 +23,7 @@ export async function makeServices(sdk, { cwd, entries, signal }) {
   const settingsManager = sdk.SettingsManager.inMemory({ cacheWarming: "off" }, { projectTrusted: false });
   const isolated = isolatedResources(await contextFiles(cwd));
   if (entries.length > 0) {
+    guardTranspiled();
     const resourceLoaderOptions = { ...isolated, additionalExtensionPaths: entries };
     return sdk.createAgentSessionServices({ cwd, agentDir, modelRuntime, settingsManager, resourceLoaderOptions });
   }
