@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.server.compose import Composition
     from pi_session_mcp.server.serving import Open
-    from pi_session_mcp.sessions.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
     server: Server[Any]
-    registry: Registry
+    parts: Composition
 
     async def shutdown(self) -> None:
-        await self.registry.shutdown()
+        await self.parts.shutdown()
 
 
 def application(configuration: Configuration, report: Report, count: Callable[[int, int], None]) -> Open:
@@ -38,6 +38,6 @@ def application(configuration: Configuration, report: Report, count: Callable[[i
         bounds = Deadlines()
         async with compose(configuration, report, count, bounds) as parts:
             server = build_server(parts.registry, configuration, report, on_capabilities=parts.warm_soon)
-            yield _Tools(server, parts.registry)
+            yield _Tools(server, parts)
 
     return begin

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
 from pi_session_mcp.extensions.check import place_of
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
@@ -38,6 +39,12 @@ class Composition:
 
     registry: Registry
     warm_soon: Callable[[], None]
+    external: ExternalServers
+
+    async def shutdown(self) -> None:
+        """Close every session; what is still connecting for one is not waited for. See `Registry.shutdown`."""
+        self.external.stop()
+        await self.registry.shutdown()
 
 
 @asynccontextmanager
@@ -52,18 +59,22 @@ async def compose(
     adopt_orphans()
     environ, cwd = dict(os.environ), _working_directory()
     launcher = _launcher(configuration, environ, cwd)
-    async with HostPool(launcher, _host_bounds(bounds), report, count) as pool:
+    async with (
+        HostPool(launcher, _host_bounds(bounds), report, count) as pool,
+        ExternalServers(environ, BridgeBounds(bounds.mcp_startup_s, bounds.mcp_call_s)) as external,
+    ):
         pi = HostedSessions(
             pool,
             bounds,
             configuration.execution_profiles,
             lambda: place_of(configuration, agent_directory(configuration, environ, cwd)),
+            external,
         )
         async with (
             Registry(configuration, pi, report=report, deadlines=bounds) as registry,
             anyio.create_task_group() as warming,
         ):
-            yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon)
+            yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon, external)
             warming.cancel_scope.cancel()
 
 

@@ -18,6 +18,8 @@ from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verifie
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pi_session_mcp.bridge.catalog import GrantedTool
+    from pi_session_mcp.bridge.servers import ExternalServers
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.extensions.resolve import Place
     from pi_session_mcp.host.pool import HostPool
@@ -29,7 +31,7 @@ class HostedSessions:
     """`ports.PiSessions` on real Pi hosts.
 
     `profiles` are those that sessions may have: they decide which hosts are kept warm. `place` says where extensions
-    are installed; it may raise `Refusal`.
+    are installed; it may raise `Refusal`. `external` has the external MCP servers of all sessions.
     """
 
     def __init__(
@@ -38,10 +40,12 @@ class HostedSessions:
         deadlines: Deadlines,
         profiles: Mapping[str, ExecutionProfile],
         place: Callable[[], Place],
+        external: ExternalServers,
     ) -> None:
         self._pool = pool
         self._deadlines = deadlines
         self._place = place
+        self._external = external
         self._wants_spare = any(profile.extensions for profile in profiles.values())
         self._wants_shared = not all(profile.extensions for profile in profiles.values())
 
@@ -80,11 +84,12 @@ class HostedSessions:
             registered = await load(session, spec, extensions, deadlines)
             for step in CHECKS:
                 await check(session, profile, step, deadlines)
-            granted = await connect_grants(profile)
-            refuse_conflict(registered, granted, extensions)
-            tools = compose(profile.permission_profile, granted, registered)
-            opened = await open_session(session, profile, tools, deadlines)
-            selection = verified(profile, tools, opened, may_narrow=bool(extensions))
+            granted = await self._connect(session, spec)
+            names = [tool.exposed for tool in granted]
+            refuse_conflict(registered, names, extensions)
+            tools = compose(profile.permission_profile, names, registered)
+            opened = await open_session(session, profile, tools, granted, deadlines)
+            selection = verified(profile, tools, opened, may_narrow=bool(extensions), granted=names)
             if extensions:
                 bound = await bind(session, extensions, deadlines)
                 selection = verified_bound(profile, tools, bound, registered, extensions)
@@ -92,9 +97,9 @@ class HostedSessions:
         except HostGone:
             raise Refusal(Code.PI_RUNTIME_UNAVAILABLE, stage=Stage.RUNTIME) from None
 
-
-async def connect_grants(profile: ExecutionProfile) -> tuple[str, ...]:
-    """Connect the granted external MCP tools and return their names. Raises `Refusal`: this version has none yet."""
-    if profile.mcp_servers:
-        raise Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS)
-    return ()
+    async def _connect(self, session: HostedSession, spec: SessionSpec) -> tuple[GrantedTool, ...]:
+        """Start the session's external servers, which end with it, and return the granted tools. Raises `Refusal`."""
+        servers = self._external.start(spec.profile.mcp_servers, spec.directory)
+        session.own_servers(servers)
+        await servers.ready()
+        return servers.tools

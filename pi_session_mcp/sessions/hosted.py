@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.bridge.results import Delivered, Failed
+from pi_session_mcp.bridge.servers import ToolCall
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.host.client import HostFailed
 from pi_session_mcp.host.protocol import (
     Abort,
     Activity,
+    Call,
+    Cancel,
     Dispose,
+    Done,
     Empty,
     HostGone,
     Prompt,
@@ -22,9 +27,11 @@ from pi_session_mcp.host.protocol import (
 from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
 
 if TYPE_CHECKING:
+    from pi_session_mcp.bridge.results import Outcome as CallOutcome
+    from pi_session_mcp.bridge.servers import SessionServers
     from pi_session_mcp.host.client import ResultT
     from pi_session_mcp.host.host import Host
-    from pi_session_mcp.host.protocol import Request
+    from pi_session_mcp.host.protocol import Request, SessionFrame
     from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.ports import SessionEvents
 
@@ -44,12 +51,17 @@ class HostedSession:
         self._deadlines = deadlines
         self._own_host = own_host
         self._placed = self._occupies = True
+        self._servers: SessionServers | None = None
         self.key = self._client.place(self)
 
     @property
     def own_host(self) -> bool:
         """See `ports.PiSession.own_host`."""
         return self._own_host
+
+    def own_servers(self, servers: SessionServers) -> None:
+        """Run this session's calls on these servers from now on, and end them with it."""
+        self._servers = servers
 
     async def ask(
         self, request: Request, result: type[ResultT], *, within_s: float, runs_extensions: bool = False
@@ -82,6 +94,12 @@ class HostedSession:
 
     async def dispose(self) -> None:
         """See `ports.PiSession.dispose`. A host of its own is gone when this returns."""
+        async with anyio.create_task_group() as tasks:
+            if self._servers is not None:
+                tasks.start_soon(self._servers.end)
+            await self._dispose_in_host()
+
+    async def _dispose_in_host(self) -> None:
         if self._placed:
             try:
                 await self._client.request(Dispose(session=self.key), Empty, watch_after_s=self._deadlines.close_s / 2)
@@ -112,6 +130,7 @@ class HostedSession:
         """
         if self._own_host:
             self._leave()
+            self._close_servers()
         else:
             await self.discard()
 
@@ -128,6 +147,10 @@ class HostedSession:
             self._host.retire()
             self._vacate()  # a session that was given up must not keep its host alive
 
+    def _close_servers(self) -> None:
+        if self._servers is not None:
+            self._servers.close()
+
     def _leave(self) -> None:
         if self._placed:
             self._placed = False
@@ -141,8 +164,8 @@ class HostedSession:
 
     # --- events of the host ------------------------------------------------------------------------------------------
 
-    def host_event(self, event: Activity | Settled | Run) -> None:
-        """Pass an event on in the registry's words."""
+    def host_event(self, event: SessionFrame) -> None:
+        """Pass an event on in the registry's words, and a call to the session's external servers."""
         match event:
             case Activity(turn=turn):
                 self._events.activity(turn)
@@ -150,8 +173,31 @@ class HostedSession:
                 self._events.settled(turn, Outcome(reason, aborted, text))
             case Run(active=active):
                 self._events.foreign_run(active=active)
+            case Call():
+                self._begin_call(event)
+            case Cancel(cancel=number):
+                if self._servers is not None:
+                    self._servers.cancel(number)
+
+    def _begin_call(self, call: Call) -> None:
+        def end(outcome: CallOutcome) -> None:
+            self._client.end_call(_done(call.call, outcome))
+
+        if self._servers is not None:
+            self._servers.begin(ToolCall(call.call, call.tool, call.arguments, call.given), end)
+        else:
+            end(Failed())
 
     def host_ended(self) -> None:
-        """The host is gone, and this session with it."""
+        """The host is gone, and this session with it; nobody is left to call its servers."""
         self._leave()
+        self._close_servers()
         self._events.host_ended()
+
+
+def _done(number: int, outcome: CallOutcome) -> Done:
+    match outcome:
+        case Delivered(texts=texts, details=details):
+            return Done(done=number, failed=False, texts=list(texts), details=details)
+        case Failed(text=text):
+            return Done(done=number, failed=True, texts=[text])

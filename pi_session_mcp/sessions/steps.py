@@ -13,6 +13,7 @@ from pi_session_mcp.host.protocol import (
     BindResult,
     Check,
     CheckResult,
+    Grant,
     Load,
     LoadResult,
     Open,
@@ -23,6 +24,7 @@ from pi_session_mcp.host.protocol import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.hosted import HostedSession
@@ -109,15 +111,20 @@ async def check(session: HostedSession, profile: ExecutionProfile, step: CheckSt
 
 
 async def open_session(
-    session: HostedSession, profile: ExecutionProfile, tools: Sequence[str], deadlines: Deadlines
+    session: HostedSession,
+    profile: ExecutionProfile,
+    tools: Sequence[str],
+    granted: Sequence[GrantedTool],
+    deadlines: Deadlines,
 ) -> OpenResult:
-    """Create the session in Pi with exactly these tools."""
+    """Create the session in Pi with exactly these tools, `granted` among them."""
     request = Open(
         session=session.key,
         provider=profile.provider,
         model=profile.model,
         thinkingLevel=profile.thinking_level,
         tools=list(tools),
+        grants=[Grant(name=one.exposed, description=one.description, parameters=one.schema) for one in granted],
     )
     try:
         return await session.ask(

@@ -27,18 +27,28 @@ def refuse_conflict(registered: Sequence[ExtensionTool], granted: Sequence[str],
 
 
 def verified(
-    profile: ExecutionProfile, tools: Sequence[str], created: OpenResult | BindResult, *, may_narrow: bool
+    profile: ExecutionProfile,
+    tools: Sequence[str],
+    created: OpenResult | BindResult,
+    *,
+    may_narrow: bool,
+    granted: Sequence[str] = (),
 ) -> Selection:
     """What was created, if it is what was configured. Raises `Refusal`.
 
-    The active tools are exactly `tools`, or with `may_narrow` some of them: an extension may deactivate tools.
+    The active tools are exactly `tools`, `granted` among them, or with `may_narrow` some of them: an extension may
+    deactivate tools.
     """
     if created.thinkingLevel != profile.thinking_level:
         raise Refusal(Code.THINKING_LEVEL_UNAVAILABLE, stage=Stage.POSTCHECK)
     active, allowed = tuple(created.activeTools), tuple(tools)
     tools_agree = set(active) <= set(allowed) if may_narrow else active == allowed
-    if (created.provider, created.model) != (profile.provider, profile.model) or not tools_agree:
+    if (created.provider, created.model) != (profile.provider, profile.model):
         raise Refusal(Code.EXECUTION_SELECTION_MISMATCH, stage=Stage.POSTCHECK)
+    if not tools_agree:
+        only_grants = active == tuple(name for name in allowed if name in active or name not in granted)
+        code = Code.EXTERNAL_MCP_ACTIVATION_MISMATCH if only_grants else Code.EXECUTION_SELECTION_MISMATCH
+        raise Refusal(code, stage=Stage.POSTCHECK)
     return Selection(created.provider, created.model, created.thinkingLevel)
 
 

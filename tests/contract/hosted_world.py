@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import psutil
 
+from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
 from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
 from pi_session_mcp.host.environment import host_environment
@@ -103,8 +104,11 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
         environment = host_environment(os.environ, agent_directory=agent, tools=runtime.tools)
         launch = Launch(runtime.node, runtime.sdk_entry, runtime.sdk_bundle, runtime.compile_cache, environment)
         bounds = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
-        async with HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool:
-            yield HostedWorld(workspace, HostedSessions(pool, Deadlines(), {}, _no_place), model)
+        async with (
+            HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool,
+            ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
+        ):
+            yield HostedWorld(workspace, HostedSessions(pool, Deadlines(), {}, _no_place, external), model)
 
 
 def _no_place() -> NoReturn:

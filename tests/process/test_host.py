@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.diagnostics import Diagnostic
     from pi_session_mcp.host.host import Host
-    from pi_session_mcp.host.protocol import Activity, Run, Settled
+    from pi_session_mcp.host.protocol import SessionFrame
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +74,7 @@ class Sink:
     def __init__(self) -> None:
         self.ended = anyio.Event()
 
-    def host_event(self, event: Activity | Settled | Run) -> None:
+    def host_event(self, event: SessionFrame) -> None:
         raise AssertionError(event)
 
     def host_ended(self) -> None:

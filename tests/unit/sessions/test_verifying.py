@@ -82,6 +82,23 @@ def test_only_extensions_may_narrow_the_tools() -> None:
 
 
 @pytest.mark.parametrize(
+    ("active", "code"),
+    [
+        (["read", "bash"], Code.EXTERNAL_MCP_ACTIVATION_MISMATCH),
+        (["read", "one"], Code.EXECUTION_SELECTION_MISMATCH),
+        (["bash", "read"], Code.EXECUTION_SELECTION_MISMATCH),
+        (["read", "bash", "two"], Code.EXECUTION_SELECTION_MISMATCH),
+    ],
+)
+def test_granted_tools_that_are_the_only_ones_missing_have_a_code_of_their_own(active: list[str], code: Code) -> None:
+    created = opened(activeTools=active)
+
+    said = refusal_of(lambda: verified(PROFILE, TOOLS, created, may_narrow=False, granted=["one"]))
+
+    assert said == (code, Stage.POSTCHECK, None)
+
+
+@pytest.mark.parametrize(
     ("changed", "code"),
     [
         ({"hookErrors": 1, "failed": [1]}, Code.EXTENSION_LOAD_FAILED),

@@ -1,0 +1,64 @@
+// Calls of granted tools, which the server runs.
+
+import { MAX_TEXT_UNITS } from "./frames.mjs";
+
+/** @typedef {import("./sdk.d.ts").Call} Call */
+/** @typedef {import("./sdk.d.ts").Done} Done */
+
+/** What the model is told when there is no answer; the server says the same of every other failure. */
+const FAILED = "External MCP operation failed";
+
+export class Calls {
+  #send;
+  #last = 0;
+  /** @type {Map<number, (done: Done) => void>} */
+  #waiting = new Map();
+
+  /** @param {(frame: object) => void} send */
+  constructor(send) {
+    this.#send = send;
+  }
+
+  /**
+   * Has a call run and returns its result as Pi takes it; throws what the model is told if it failed.
+   * @param {Call} call
+   * @param {AbortSignal} ends ends the wait, and tells the server so
+   * @returns {Promise<object>}
+   */
+  async run(call, ends) {
+    // Each may grow sevenfold as text within text, and both must fit into one frame.
+    if (ends.aborted || Math.max(call.arguments.length, call.given.length) > MAX_TEXT_UNITS) throw new Error(FAILED);
+    const done = await this.#done(call, ends);
+    if (done === undefined || done.failed) throw new Error(done?.texts[0] ?? FAILED);
+    return { content: done.texts.map((text) => ({ type: "text", text })), details: done.details ?? undefined };
+  }
+
+  /**
+   * @param {Call} call
+   * @param {AbortSignal} ends
+   * @returns {Promise<Done | undefined>} nothing if nobody waits any more
+   */
+  #done(call, ends) {
+    const number = ++this.#last;
+    return new Promise((resolve) => {
+      const giveUp = () => {
+        this.#waiting.delete(number);
+        this.#send({ cancel: number, session: call.session });
+        resolve(undefined);
+      };
+      ends.addEventListener("abort", giveUp, { once: true });
+      this.#waiting.set(number, (done) => {
+        ends.removeEventListener("abort", giveUp);
+        resolve(done);
+      });
+      this.#send({ call: number, ...call });
+    });
+  }
+
+  /** @param {Done} done that of a call that nobody waits for is late, and ignored */
+  settle(done) {
+    const settle = this.#waiting.get(done.done);
+    this.#waiting.delete(done.done);
+    settle?.(done);
+  }
+}
