@@ -264,14 +264,14 @@ def test_a_shutdown_hook_that_hangs_does_not_keep_the_session_or_its_host(world:
     assert extension.counts() == (1, 1)
 
 
-def test_a_turn_that_cannot_be_aborted_is_ended_with_its_host(world: ExtensionWorld) -> None:
-    extension = world.install(looping="input")
+@pytest.mark.parametrize("misbehaviour", ["hanging", "looping"])
+def test_an_input_hook_that_keeps_a_prompt_is_ended_with_its_host(world: ExtensionWorld, misbehaviour: str) -> None:
+    extension = world.install(**{misbehaviour: "input"})
     child = world.serve()
     session = world.start_session(child)
 
-    answer = child.call("pi_session_prompt", sessionId=session, prompt="hello")
+    assert refusal_of(child, session, "hello") in {"prompt_timeout", "pi_runtime_unavailable"}
 
-    assert answer["error"]["code"] in {"prompt_timeout", "pi_runtime_unavailable"}
     assert survivors(extension.processes()) == []
     assert child.call("pi_session_get", sessionId=session)["session"]["lastError"] == "Pi host ended"
     extension.behave()
