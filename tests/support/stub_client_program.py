@@ -197,9 +197,10 @@ def claude_add(files: dict[str, JsonFile], arguments: list[str], behaviour: dict
             scope = rest.pop(0)
         elif option == "-e":  # takes all that follows, as the real one does
             while rest and not rest[0].startswith("-"):
-                key, equals, value = rest.pop(0).partition("=")
+                word = rest.pop(0)
+                key, equals, value = word.partition("=")
                 if not equals:
-                    return Answer(stderr="Invalid environment variable format\n", code=1)
+                    return Answer(stderr=f"Invalid environment variable format: {word}\n", code=1)
                 environment[key] = value
         else:
             rest = ["--", option, *rest]
