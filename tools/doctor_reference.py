@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
-from pi_session_mcp.doctor.words import ALIAS, PIN, TABLE, Id, Remedy, Row, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Row, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ SCHEMA: Final = Path("docs/doctor.schema.json")
 BEGIN: Final = "<!-- The checks below are written by tools/doctor_reference.py. -->\n"
 END: Final = "<!-- End of the checks. -->\n"
 _ALIAS: Final = "[a-z][a-z0-9_-]{0,63}"
+_TARGET: Final = "[a-z-]+:[a-z]+"
 _PACKAGE: Final = "(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"
 
 
@@ -134,6 +135,8 @@ def _subject(row: Row) -> dict[str, Any]:
             return {"type": "string", "pattern": f"^{_ALIAS}$"}
         case s if s == PIN:
             return {"type": "string", "pattern": f"^{_ALIAS}:{_PACKAGE}$"}
+        case s if s == TARGET:
+            return {"type": "string", "pattern": f"^({ROWS[Id.STATE_DIRECTORY_UNSUPPORTED].subject}|{_TARGET})$"}
         case fixed:
             return {"const": fixed}
 

@@ -63,6 +63,7 @@ def decide(facts: Facts) -> tuple[Check, ...]:
         *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
         *_search_tools(facts.has_search_tools),
         *_state(facts.state),
+        *_pending(facts.pending),
         *(check for pin in facts.pins for check in _pin(pin)),
     )
     return tuple(sorted(made, key=lambda check: (ORDER[check.id], check.subject)))
@@ -223,10 +224,25 @@ def _state(state: State | Unseen) -> Iterator[Check]:
         State.NO_HOME: Remedy.HOME,
         State.FILE_SYSTEM: Remedy.STATE_FILE_SYSTEM,
         State.PERMISSIONS: Remedy.STATE_PERMISSIONS,
+        State.RECORDS: Remedy.STATE_RECORDS,
     }
     remedy = Remedy.UNCHECKED if isinstance(state, Unseen) else remedies.get(state)
     what = Id.STATE_DIRECTORY_UNSUPPORTED
     yield _fine(what) if remedy is None else _found(what, remedy)
+
+
+def _pending(targets: tuple[str, ...] | Unseen | None) -> Iterator[Check]:
+    what = Id.SETUP_PENDING
+    subject = ROWS[Id.STATE_DIRECTORY_UNSUPPORTED].subject
+    match targets:
+        case None:
+            return
+        case Unseen():
+            yield _found(what, Remedy.UNCHECKED, subject)
+        case ():
+            yield _fine(what, subject)
+        case _:
+            yield from (_found(what, Remedy.PENDING, target) for target in targets)
 
 
 _PINS: Final = {

@@ -94,6 +94,7 @@ class State(StrEnum):
     NO_HOME = "no_home"
     FILE_SYSTEM = "file_system"
     PERMISSIONS = "permissions"
+    RECORDS = "records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +127,5 @@ class Facts:
     workspaces: tuple[Workspace, ...]
     has_search_tools: bool | Unseen | None
     state: State | Unseen
+    pending: tuple[str, ...] | Unseen | None
     pins: tuple[Pinned, ...]

@@ -33,7 +33,7 @@ from pi_session_mcp.doctor.facts import (
 from pi_session_mcp.doctor.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.doctor import facts
@@ -88,6 +88,7 @@ def look(world: World) -> Facts:
     nothing = _Runtime(Unseen(), Unseen(), Unseen())
     runtime = _survive(partial(_look_at_runtime, asked, agent_directory, world), nothing)
     state_directory = _survive(partial(_state_directory, world), Unseen())
+    state, pending = _survive(partial(_look_at_state, state_directory, world), (Unseen(), Unseen()))
     held = (
         *((Held.CONFIGURATION, path) for path in _configuration_path(world)),
         *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
@@ -107,7 +108,8 @@ def look(world: World) -> Facts:
             _look_at_workspace(alias, path, held) for alias, path in (loaded.workspaces if loaded else {}).items()
         ),
         has_search_tools=runtime.has_search_tools,
-        state=_survive(partial(_look_at_state, state_directory, world), Unseen()),
+        state=state,
+        pending=pending,
         pins=_look_at_pins(loaded, agent_directory),
     )
 
@@ -294,53 +296,60 @@ def _first_below(workspace: Path, held: tuple[tuple[Held, Path], ...]) -> Held |
 
 
 def _state_directory(world: World) -> Path | None:
-    """Where the records of registrations are kept; `None` when there is no home directory to say."""
+    """Where setup keeps its records; `None` when there is no home directory to say."""
     from platformdirs import user_state_path
 
     if not os.path.isabs(world.environ.get("HOME", "")):
         return None
-    directory = user_state_path("pi-session-mcp", appauthor=False)
+    directory = user_state_path("pi-session-mcp", appauthor=False) / "setup"
     return directory if directory.is_absolute() else None
 
 
-def _look_at_state(directory: Path | Unseen | None, world: World) -> State | Unseen:
-    from pi_session_mcp.platform.files import can_make
+def _look_at_state(
+    directory: Path | Unseen | None, world: World
+) -> tuple[State | Unseen, tuple[str, ...] | Unseen | None]:
+    """Whether setup could keep records, and the targets of which a transaction has not been seen to end."""
+    if isinstance(directory, Unseen):
+        return directory, None
+    if directory is None:
+        return State.NO_HOME, None
+    state = _judge(directory, world)
+    if state is not State.FINE:
+        return state, None
+    return _survive(partial(_read_records, directory), (state, Unseen())) if directory.exists() else (state, ())
+
+
+def _judge(directory: Path, world: World) -> State:
+    """As setup judges it before it makes anything."""
+    from pi_session_mcp.platform.files import can_make, others_can_write
     from pi_session_mcp.platform.filesystem import has_trusted_locks
 
-    if isinstance(directory, Unseen):
-        return directory
-    if directory is None:
-        return State.NO_HOME
-    existing = next(_existing(directory))
+    existing = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
     real = existing if stat.S_ISDIR(existing.lstat().st_mode) else existing.parent
     known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
     if known and not has_trusted_locks(real, platform=world.platform):
         return State.FILE_SYSTEM
-    safe = _is_ours(directory) if existing == directory else _is_safe_above(existing)
-    return State.FINE if safe and can_make(directory) else State.PERMISSIONS
+    above = {existing, *existing.parents}
+    own = ((directory, 0o077), (directory.parent, 0o022))
+    ours = all(_is_ours(path, open_bits) for path, open_bits in own if path in above)
+    safe = ours and can_make(directory) and not others_can_write(existing)
+    return State.FINE if safe else State.PERMISSIONS
 
 
-def _is_ours(directory: Path) -> bool:
-    """Whether it is a directory, not a link to one, of the effective user and nobody else may write in it."""
+def _is_ours(directory: Path, open_bits: int) -> bool:
+    """Whether it is a directory, not a link to one, of the effective user, without these permissions for others."""
     seen = directory.lstat()
-    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & 0o022
+    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & open_bits
 
 
-def _is_safe_above(existing: Path) -> bool:
-    """Whether nobody else could put something in the way of what we would make there (as under `sudo`)."""
-    seen = existing.stat()
-    open_to_all = seen.st_mode & stat.S_IWOTH and not seen.st_mode & stat.S_ISVTX
-    return seen.st_uid in {0, os.geteuid()} and not open_to_all
+def _read_records(directory: Path) -> tuple[State, tuple[str, ...] | None]:
+    from pi_session_mcp.setup.ownership import Ownership, OwnershipUnavailable
 
-
-def _existing(directory: Path) -> Iterator[Path]:
-    """The directory and those above it, as far as something is there. Raises `OSError` where nobody can tell."""
-    for path in (directory, *directory.parents):
-        try:
-            path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        yield path
+    try:
+        book = Ownership(directory).read()
+    except OwnershipUnavailable:
+        return State.RECORDS, None
+    return State.FINE, tuple(target.short for target in book.pending_targets())
 
 
 def _look_at_pins(loaded: Configuration | None, agent_directory: Path | Unseen | None) -> tuple[Pinned, ...]:

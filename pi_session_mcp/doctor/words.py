@@ -40,6 +40,7 @@ class Id(StrEnum):
     WORKSPACE_CONTAINS_POLICY = "workspace_contains_policy"
     SEARCH_TOOLS_MISSING = "search_tools_missing"
     STATE_DIRECTORY_UNSUPPORTED = "state_directory_unsupported"
+    SETUP_PENDING = "setup_pending"
     EXTENSION_MISSING = "extension_missing"
     EXTENSION_VERSION_MISMATCH = "extension_version_mismatch"
 
@@ -98,9 +99,14 @@ class Remedy(StrEnum):
     HOME = "Set HOME to your home directory, as an absolute path."
     STATE_FILE_SYSTEM = "Keep the state directory on a local file system (XDG_STATE_HOME)."
     STATE_PERMISSIONS = (
-        "Make the state directory pi-session-mcp, or the one that it would be made in, a plain directory "
-        "that is yours, that you can write in, and that nobody else can write in."
+        "Make the state directory (pi-session-mcp and setup in it), or the one that it would be made in, plain "
+        "directories of your own that nobody else can write in; setup itself has mode 0700."
     )
+    STATE_RECORDS = (
+        "Remove the registrations that you made with each client's own command, "
+        "then setup's file ownership.json in the state directory."
+    )
+    PENDING = "Run setup for this target again: with --apply to finish what was begun, or with --remove to undo it."
     INSTALL_EXTENSION = "Install the pinned version with Pi: pi install npm:<name>@<version>."
     MATCH_EXTENSION = "Install the pinned version with Pi, or pin the version that is installed."
     WHOLE_EXTENSION = (
@@ -111,14 +117,15 @@ class Remedy(StrEnum):
 
 ALIAS: Final = "workspace alias"
 PIN: Final = "<profile>:<package>"
+TARGET: Final = "target"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table.
 
-    `subject` is a fixed name, or says what a finding's own subject is (`ALIAS`, `PIN`). `fine` and `found` go on after
-    the subject. `Remedy.UNCHECKED` belongs to every row.
+    `subject` is a fixed name, or says what a finding's own subject is (`ALIAS`, `PIN`, `TARGET`). `fine` and `found`
+    go on after the subject. `Remedy.UNCHECKED` belongs to every row.
     """
 
     id: Id
@@ -314,8 +321,19 @@ TABLE: Final = (
         "can be kept",
         "cannot be kept",
         "The directory for the records of registrations would be on a file system without sure locks, is not yours, "
-        "cannot be made or can be written by others. Sessions are not affected.",
-        (Remedy.HOME, Remedy.STATE_FILE_SYSTEM, Remedy.STATE_PERMISSIONS),
+        "cannot be made or can be read or written by others, or the records in it are damaged. Sessions are not "
+        "affected.",
+        (Remedy.HOME, Remedy.STATE_FILE_SYSTEM, Remedy.STATE_PERMISSIONS, Remedy.STATE_RECORDS),
+    ),
+    Row(
+        Id.SETUP_PENDING,
+        _WARNING,
+        TARGET,
+        "nothing is unfinished",
+        "registration is unfinished",
+        "A registration was begun and has not been seen to end. The subject is the target (`client:scope`), or "
+        "`setup state` when nothing is unfinished.",
+        (Remedy.PENDING,),
     ),
     Row(
         Id.EXTENSION_MISSING,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
-import sys
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _VERSION_3 = 0x20080522
 
 def give_up_powers() -> None:
     """Give up root's right to pass over permissions, for this process and what it starts. Nothing on other systems."""
-    if os.geteuid() != 0 or sys.platform != "linux":
+    if os.geteuid() != 0 or os.uname().sysname != "Linux":
         return
     library = ctypes.CDLL(None, use_errno=True)
     for power in (_OVERRIDE, _READ_SEARCH):  # a program that root starts would otherwise have them again

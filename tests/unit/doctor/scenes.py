@@ -16,6 +16,7 @@ from tests.support.runtimes import program, sdk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -460,21 +461,31 @@ def _state_on_a_file_system_without_sure_locks(here: Installation) -> None:
     here.environ["XDG_STATE_HOME"] = "/proc"
 
 
+def _state(here: Installation) -> Path:
+    """Setup's directory on Linux, as setup leaves it."""
+    path = here.home / ".local" / "state" / "pi-session-mcp" / "setup"
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+    path.parent.chmod(0o700)
+    return path
+
+
 def _state_of_our_own(here: Installation) -> None:
+    here.home.chmod(0o755)
     path = here.home / ".local" / "state" / "pi-session-mcp"
     if path.is_symlink():
         path.unlink()
-        path.mkdir()
-    here.home.chmod(0o755)
-    if path.exists():
-        path.chmod(0o700)
+    _state(here)
 
 
 @scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
-def _state_that_others_can_write(here: Installation) -> None:
-    path = here.home / ".local" / "state" / "pi-session-mcp"
-    path.mkdir(parents=True)
-    path.chmod(0o770)
+def _state_that_others_can_read(here: Installation) -> None:
+    _state(here).chmod(0o750)
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+def _state_below_one_that_others_can_write(here: Installation) -> None:
+    _state(here).parent.chmod(0o770)
 
 
 @scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
@@ -484,9 +495,50 @@ def _state_that_is_a_link(here: Installation) -> None:
     path.symlink_to(here.root)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own)
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
 def _read_only_home(here: Installation) -> None:
     here.home.chmod(0o555)
+
+
+def _write_records(here: Installation, *phases: str) -> None:
+    record = {"target": "codex:user:pi-session-mcp", "registration": "0" * 64, "release": "0" * 64, "previous": None}
+    records = [
+        {**record, "place": f"{place:064}", "phase": phase, "transactionId": "0" * 32}
+        for place, phase in enumerate(phases)
+    ]
+    path = _state(here) / "ownership.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "records": records}))
+    path.chmod(0o600)
+
+
+def _remove_the_records(here: Installation) -> None:
+    (_state(here) / "ownership.json").unlink()
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_RECORDS, _remove_the_records, only_on="linux")
+def _records_damaged(here: Installation) -> None:
+    _write_records(here)
+    (_state(here) / "ownership.json").write_text("{")
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_RECORDS, _remove_the_records, only_on="linux")
+def _records_that_others_can_read(here: Installation) -> None:
+    _write_records(here, "owned")
+    (_state(here) / "ownership.json").chmod(0o644)
+
+
+def _finish(here: Installation) -> None:
+    _write_records(here, "owned", "owned")
+
+
+def _undo(here: Installation) -> None:
+    _write_records(here, "owned")
+
+
+@scene(Id.SETUP_PENDING, Remedy.PENDING, _finish, only_on="linux")
+@scene(Id.SETUP_PENDING, Remedy.PENDING, _undo, only_on="linux")
+def _transaction_broken_off(here: Installation) -> None:
+    _write_records(here, "owned", "pending")
 
 
 def _install_the_pin(here: Installation) -> None:

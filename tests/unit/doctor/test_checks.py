@@ -36,6 +36,7 @@ FINE = Facts(
     workspaces=(Workspace("w", Directory.WRITABLE),),
     has_search_tools=True,
     state=State.FINE,
+    pending=(),
     pins=(Pinned("p", "ext", "ok"),),
 )
 
@@ -60,6 +61,7 @@ def test_every_check_is_made_when_everything_was_seen_and_fine() -> None:
         ("configuration", Id.CONFIG_UNREADABLE),
         ("has_search_tools", Id.SEARCH_TOOLS_MISSING),
         ("state", Id.STATE_DIRECTORY_UNSUPPORTED),
+        ("pending", Id.SETUP_PENDING),
     ],
 )
 def test_a_look_that_went_wrong_is_the_result_of_its_own_check(part: str, first: Id) -> None:
@@ -126,6 +128,16 @@ def test_the_oldest_python_is_the_packages_own_when_its_metadata_do_not_say(
     version: tuple[int, int], *, supported: bool
 ) -> None:
     assert (found(replace(FINE, python=version)) == []) is supported
+
+
+def test_each_unfinished_registration_is_a_finding_of_its_own() -> None:
+    checks = decide(replace(FINE, pending=("codex:user", "claude-code:user")))
+
+    assert [check.subject for check in checks if check.id is Id.SETUP_PENDING] == ["claude-code:user", "codex:user"]
+
+
+def test_nothing_is_said_about_records_that_were_not_read() -> None:
+    assert Id.SETUP_PENDING not in {check.id for check in decide(replace(FINE, pending=None))}
 
 
 def test_a_check_that_is_fine_has_nothing_but_id_severity_and_subject() -> None:

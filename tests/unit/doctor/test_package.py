@@ -55,7 +55,7 @@ def test_a_hash_of_an_unknown_kind_counts_as_a_difference(site: Path) -> None:
     assert look_at_package(site).modified
 
 
-@pytest.mark.parametrize("text", ["", "Name: pi-session-mcp\n", METADATA.replace("Name", "Nome"), "\0", "Name\n"])
+@pytest.mark.parametrize("text", ["", "Name: pi-session-mcp\n", METADATA.replace("Name", "Title"), "\0", "Name\n"])
 def test_metadata_without_name_and_version_are_unreadable(site: Path, text: str) -> None:
     write_metadata(site, text)
 

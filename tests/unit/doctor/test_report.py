@@ -102,7 +102,7 @@ def test_what_is_reported_follows_the_published_schema(scene: Scene, here: Insta
 
 
 @pytest.mark.parametrize(
-    "part", ["package", "node", "sdk", "agent_files", "configuration", "has_search_tools", "state"]
+    "part", ["package", "node", "sdk", "agent_files", "configuration", "has_search_tools", "state", "pending"]
 )
 def test_a_report_on_what_could_not_be_seen_follows_the_schema(part: str) -> None:
     unseen: Any = {part: Unseen()}

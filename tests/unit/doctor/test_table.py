@@ -12,7 +12,7 @@ from pi_session_mcp.cli.outcome import Document
 from pi_session_mcp.cli.program import parse
 from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
-from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, Id, Remedy, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
 from pi_session_mcp.extensions.outcomes import REMEDIATIONS as OF_EXTENSIONS
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.unit.doctor.scenes import SCENES, Scene
@@ -85,5 +85,7 @@ def test_subjects_that_vary_are_aliases_or_pins(here: Installation) -> None:
             assert re.fullmatch(ALIAS_PATTERN, check.subject)
         elif ROWS[check.id].subject == PIN:
             assert re.fullmatch(f"{ALIAS_PATTERN}:ext", check.subject)
+        elif ROWS[check.id].subject == TARGET:
+            assert check.subject == "setup state"
         else:
             assert check.subject == ROWS[check.id].subject
