@@ -96,6 +96,7 @@ class Misuse:
 
     message: str
     valid: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    code: str = "usage"
 
 
 Answer: TypeAlias = Outcome | Document | Misuse

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pi_session_mcp import __version__
-from pi_session_mcp.cli import config, demo, doctor, extensions, runtime, serve
+from pi_session_mcp.cli import config, demo, doctor, extensions, runtime, serve, setup
 from pi_session_mcp.cli.outcome import Answer, Command, Document, Misuse, Show
 from pi_session_mcp.cli.streams import MAX_COLUMNS, MIN_COLUMNS
 from pi_session_mcp.errors import ExitStatus
@@ -55,6 +55,7 @@ def build() -> typer.Typer:
     app.add_typer(runtime.group(new_app(runtime.HELP)), name="runtime")
     app.add_typer(config.group(new_app(config.HELP)), name="config")
     app.add_typer(extensions.group(new_app(extensions.HELP)), name="extensions")
+    app.command("setup", help=setup.HELP)(setup.setup)
     app.command("demo", help=demo.HELP)(demo.demo)
     return app
 

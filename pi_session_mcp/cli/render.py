@@ -104,8 +104,8 @@ def _members(answer: Answer) -> dict[str, Json]:
             return dict(members)
         case Document(text=text, member=member, reported=reported):
             return {member: text if reported is None else reported}
-        case Misuse(message=message, valid=valid):
-            return {"code": "usage", "message": message, "valid": {title: list(names) for title, names in valid}}
+        case Misuse(message=message, valid=valid, code=code):
+            return {"code": code, "message": message, "valid": {title: list(names) for title, names in valid}}
     assert_never(answer)
 
 

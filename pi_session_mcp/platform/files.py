@@ -12,7 +12,10 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _ADMINISTRATORS: Final = frozenset({"root", "wheel", "admin", "sudo"}) | (
     frozenset({"staff"}) if sys.platform == "linux" else frozenset()
@@ -20,11 +23,12 @@ _ADMINISTRATORS: Final = frozenset({"root", "wheel", "admin", "sudo"}) | (
 """Groups whose members can become root anyway. Debian's `/usr/local` belongs to `staff`; macOS puts everybody in it."""
 
 
-def write_durably(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+def write_durably(path: Path, content: bytes, *, mode: int = 0o600, staged: Callable[[], None] | None = None) -> None:
     """Replace `path` by a file with this content, whole or not at all, whatever kills us or the machine.
 
     POSIX promises the name change only after the directory is synced, and the content only after the file is. The
-    temporary file is removed when anything fails. Raises `OSError`.
+    temporary file is removed when anything fails. `staged` is called when all is written and nothing is replaced.
+    Raises `OSError`.
     """
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -33,6 +37,8 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o600) -> None:
             file.write(content)
             file.flush()
             sync_descriptor(file.fileno())
+        if staged is not None:
+            staged()
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

@@ -1,0 +1,147 @@
+"""`pi-session-mcp setup`: the registration in MCP clients."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pi_session_mcp.cli.options import JsonOption
+from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Line, Mark, Misuse, Outcome, Show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pi_session_mcp.setup.result import Finding, Operation, Result
+    from pi_session_mcp.setup.targets import Target
+
+HELP: Final = """Register this server with MCP clients, or see what would be done.
+
+Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean the
+current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is
+registered as pi-session-mcp, with this installation's own path and the configuration that PI_SESSION_MCP_CONFIG names.
+A registration that this command did not make is never replaced or removed. The exit status is 0 when all is as asked
+for, and 1 when something is left to do.
+
+\b
+Examples:
+  pi-session-mcp setup claude-code:user
+  pi-session-mcp setup --apply claude-code:user codex:user
+  pi-session-mcp setup --verify claude-code:user
+  pi-session-mcp setup --rebind claude-code:user
+  pi-session-mcp setup --remove claude-code:user
+"""
+
+_OPERATIONS: Final = ("dry-run", "apply", "verify", "rollback", "remove", "rebind")
+_MARKS: Final = {
+    "planned": Mark.OK,
+    "ok": Mark.OK,
+    "unchanged": Mark.OK,
+    "absent": Mark.NOTE,
+    "divergent": Mark.WARNING,
+    "unsupported": Mark.FAILED,
+    "failed": Mark.FAILED,
+}
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """The targets that begin with what was typed."""
+    from pi_session_mcp.setup.targets import ALL_TARGETS
+
+    return [target.short for target in ALL_TARGETS if target.short.startswith(incomplete)]
+
+
+def setup(
+    *,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET...",
+            show_default=False,
+            help="The places to register in, each as client:scope.",
+            autocompletion=complete_target,
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is there and what would be done.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Register where nothing is registered yet.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Start what is registered and talk to it.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Undo an apply.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the registration.")] = False,
+    rebind: Annotated[
+        bool, typer.Option("--rebind", help="Bring the registration up to date after an upgrade or a move.")
+    ] = False,
+    _json: JsonOption = False,
+) -> Command:
+    """The parsed command."""
+    chosen = dict(zip(_OPERATIONS, (dry_run, apply, verify, rollback, remove, rebind), strict=True))
+    asked = [name for name, wanted in chosen.items() if wanted]
+
+    def command(show: Show) -> Answer:
+        return _run(asked, targets or [], show)
+
+    return command
+
+
+def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
+    from pi_session_mcp.setup.result import Operation
+    from pi_session_mcp.setup.targets import TargetInvalid, parse
+
+    valid = (("operations", tuple(f"--{name}" for name in _OPERATIONS)),)
+    if len(asked) > 1:
+        return Misuse("More than one operation is named. Try: pi-session-mcp setup --help", valid, "usage_invalid")
+    try:
+        targets = [parse(text) for text in texts]
+    except TargetInvalid as invalid:
+        told = (("targets", invalid.valid),)
+        return Misuse("A target is unknown. Try: pi-session-mcp setup --help", told, "target_invalid")
+    if not targets:
+        told = (("targets", TargetInvalid().valid),)
+        return Misuse("No target is named. Try: pi-session-mcp setup --help", told, "usage_invalid")
+    operation = Operation(asked[0] if asked else _OPERATIONS[0])
+    with show.working("Talking to the clients"):
+        result = _result(operation, targets)
+    return Outcome(result.exit_status, result.members(), tuple(_blocks(result)))
+
+
+def _result(operation: Operation, targets: list[Target]) -> Result:
+    from pi_session_mcp.keeper.orphans import adopt_orphans
+    from pi_session_mcp.server.catalog import TOOLS
+    from pi_session_mcp.setup.run import run
+    from pi_session_mcp.setup.world import World
+
+    adopt_orphans()
+    names = frozenset(str(tool["name"]) for tool in TOOLS)
+    world = World(environ=os.environ, cwd=Path.cwd(), doctor_is_clean=_doctor_is_clean, tools=names)
+    return run(operation, targets, world)
+
+
+def _doctor_is_clean() -> bool:
+    """Whether the offline check found no error. Warnings are for the operator to weigh."""
+    from pi_session_mcp.doctor.checks import decide
+    from pi_session_mcp.doctor.probe import World, look
+    from pi_session_mcp.doctor.report import Report
+    from pi_session_mcp.doctor.words import Severity
+
+    return Report(decide(look(World.here()))).worst is not Severity.ERROR
+
+
+def _blocks(result: Result) -> Iterator[Block]:
+    for finding in result.findings:
+        yield from _finding(finding, result.operation)
+
+
+def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
+    from pi_session_mcp.setup.words import REWRITES_ITS_FILE, WORDS
+
+    words = WORDS[finding.code]
+    yield Line(_MARKS[finding.status.value], finding.status.value, f"{finding.target.short}: {words.meaning}")
+    rows = [("code", finding.code.value)]
+    if finding.other_scope is not None:
+        rows.append(("also in", f"{finding.target.client}:{finding.other_scope}"))
+    if words.remedy is not None:
+        rows.append(("do", words.remedy))
+    if operation == "dry-run" and finding.status == "absent" and finding.target.client == "codex":
+        rows.append(("note", REWRITES_ITS_FILE))
+    yield Facts(tuple(rows))

@@ -1,0 +1,147 @@
+"""What setup found and did, before anyone decided how to show it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pi_session_mcp.setup.targets import Target
+
+
+class Operation(StrEnum):
+    """What was asked for; the words are the options' names."""
+
+    DRY_RUN = "dry-run"
+    APPLY = "apply"
+    VERIFY = "verify"
+    ROLLBACK = "rollback"
+    REMOVE = "remove"
+    REBIND = "rebind"
+
+
+class Status(StrEnum):
+    """How a target, or all of them, came out."""
+
+    PLANNED = "planned"
+    OK = "ok"
+    UNCHANGED = "unchanged"
+    ABSENT = "absent"
+    DIVERGENT = "divergent"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+class SetupCode(StrEnum):
+    """Why. Stable; a code carries no value of anybody's."""
+
+    TARGET_INVALID = "target_invalid"
+    USAGE_INVALID = "usage_invalid"
+    CONFIG_REQUIRED = "config_required"
+    PLATFORM_UNSUPPORTED = "platform_unsupported"
+    OPERATION_INTERRUPTED = "operation_interrupted"
+    DOCTOR_FAILED = "doctor_failed"
+    RELEASE_UNAVAILABLE = "release_unavailable"
+    INSTALLATION_EPHEMERAL = "installation_ephemeral"
+    CLIENT_MISSING = "client_missing"
+    CLIENT_UNSUPPORTED = "client_unsupported"
+    INSPECT_FAILED = "inspect_failed"
+    HOME_UNAVAILABLE = "home_unavailable"
+    LOCK_BUSY = "lock_busy"
+    FILESYSTEM_UNSUPPORTED = "filesystem_unsupported"
+    STATE_DIRECTORY_UNSAFE = "state_directory_unsafe"
+    OPERATION_FAILED = "operation_failed"
+
+    ABSENT = "absent"
+    EQUIVALENT = "equivalent"
+    DIVERGENT = "divergent"
+    ALREADY_EQUIVALENT = "already_equivalent"
+    DIVERGENCE_REQUIRES_REPLACEMENT = "divergence_requires_replacement"
+    REGISTRATION_FINGERPRINT_MISMATCH = "registration_fingerprint_mismatch"
+    RELEASE_BINDING_MISMATCH = "release_binding_mismatch"
+
+    APPLIED = "applied"
+    PENDING_RECOVERED = "pending_recovered"
+    REBOUND = "rebound"
+    OWNERSHIP_UNAVAILABLE = "ownership_unavailable"
+    APPLY_FAILED_RECOVERY_PENDING = "apply_failed_recovery_pending"
+
+    REGISTRATION_NOT_EQUIVALENT = "registration_not_equivalent"
+    MCP_VERIFIED = "mcp_verified"
+    MCP_UNSUPPORTED = "mcp_unsupported"
+    MCP_TIMEOUT = "mcp_timeout"
+    MCP_FAILED = "mcp_failed"
+
+    ROLLED_BACK = "rolled_back"
+    REMOVED = "removed"
+    OWNERSHIP_DIVERGED = "ownership_diverged"
+    CLEANUP_FAILED = "cleanup_failed"
+
+
+class Stopped(Exception):  # noqa: N818 - an expected answer of the world
+    """The operation, or its part for one target, cannot go on. Nothing is lost; `code` says why."""
+
+    def __init__(self, code: SetupCode, status: Status = Status.FAILED) -> None:
+        super().__init__(code.value)
+        self.code = code
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one target came out. `other_scope` names a scope of the same client that has our name too."""
+
+    target: Target
+    status: Status
+    code: SetupCode
+    other_scope: str | None = None
+
+    def members(self) -> dict[str, str | Mapping[str, str]]:
+        """As in the JSON report."""
+        target = {"client": self.target.client, "scope": self.target.scope, "alias": self.target.alias}
+        told: dict[str, str | Mapping[str, str]] = {
+            "target": target,
+            "status": self.status.value,
+            "code": self.code.value,
+        }
+        return told if self.other_scope is None else {**told, "otherScope": self.other_scope}
+
+
+_WORST_FIRST: Final = (Status.FAILED, Status.UNSUPPORTED, Status.DIVERGENT)
+_GOOD: Final = frozenset({Status.PLANNED, Status.OK, Status.UNCHANGED, Status.ABSENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything about one run. `interrupted` is the exit status of a signal that ended it."""
+
+    operation: Operation
+    findings: tuple[Finding, ...]
+    interrupted: ExitStatus | None = None
+
+    @property
+    def status(self) -> Status:
+        """The worst of all findings, or that all went well."""
+        found = {finding.status for finding in self.findings}
+        well = Status.PLANNED if self.operation is Operation.DRY_RUN else Status.OK
+        return next((status for status in _WORST_FIRST if status in found), well)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """0 when all is as asked for, 1 when something is left to do, or the signal's."""
+        if self.interrupted is not None:
+            return self.interrupted
+        return ExitStatus.OK if {finding.status for finding in self.findings} <= _GOOD else ExitStatus.FAILURE
+
+    def members(self) -> dict[str, str | list[dict[str, str | Mapping[str, str]]]]:
+        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        return {
+            "operation": self.operation.value,
+            "status": self.status.value,
+            "findings": [finding.members() for finding in self.findings],
+        }

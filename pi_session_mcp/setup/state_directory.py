@@ -1,0 +1,91 @@
+"""Where setup keeps its lock, its records and its empty directory: a directory that is ours alone, or none at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.platform.files import others_can_write, sync_directory
+from pi_session_mcp.setup.result import SetupCode, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pi_session_mcp.setup.system import System
+
+NEUTRAL: Final = "inspect"
+"""Name of the empty directory that user scopes are seen from. It stays: clients remember directories they ran in."""
+LOCK: Final = "setup.lock"
+_OWN_NAMES: Final = 2
+"""The last names of the path are ours to make: our directory, and setup's in it."""
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """Setup's own directory in the platform's state directory. Raises `Stopped` without a usable `HOME`."""
+    if not os.path.isabs(environ.get("HOME", "")):
+        raise Stopped(SetupCode.HOME_UNAVAILABLE)
+    from platformdirs import user_state_path
+
+    directory = user_state_path("pi-session-mcp", appauthor=False) / "setup"
+    if not directory.is_absolute():
+        raise Stopped(SetupCode.STATE_DIRECTORY_UNSAFE)
+    return directory
+
+
+def prepare(directory: Path) -> None:
+    """Have `directory` and the empty one in it, durably, with mode 0700. Raises `Stopped` and then has made nothing.
+
+    What is there is judged, not changed: others could have put something into it already.
+    """
+    try:
+        _require_safe(directory)
+        _make(directory)
+        _require_safe(directory)
+        _make(directory / NEUTRAL)
+    except OSError:
+        raise Stopped(SetupCode.STATE_DIRECTORY_UNSAFE) from None
+
+
+def require_locks(directory: Path, system: System) -> None:
+    """Raise `Stopped` unless the file system that `directory` is on, or would be, has locks that exclude."""
+    if not system.trusts_locks(next(_existing(directory))):
+        raise Stopped(SetupCode.FILESYSTEM_UNSUPPORTED)
+
+
+def _require_safe(directory: Path) -> None:
+    """Raise `PermissionError` unless nobody but us and root can put anything there or in its way."""
+    existing = next(_existing(directory))
+    own = (directory, *directory.parents)[:_OWN_NAMES]
+    for path in own:
+        if path == existing or path in existing.parents:
+            _require_ours(path, private=path == directory)
+    # `existing` may be far above, as under sudo: a home that is somebody else's is nothing that we make directories in.
+    if others_can_write(existing):
+        raise PermissionError
+
+
+def _require_ours(path: Path, *, private: bool) -> None:
+    seen = path.lstat()
+    open_bits = 0o077 if private else 0o022
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & open_bits:
+        raise PermissionError
+
+
+def _make(directory: Path) -> None:
+    """Make what is missing of `directory`, each name durable in its parent before anything is put below."""
+    missing = [path for path in (directory, *directory.parents) if not os.path.lexists(path)]
+    for path in reversed(missing):
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            continue  # somebody else was faster; it is judged afterwards
+        os.chmod(path, 0o700)  # whatever the umask took
+        sync_directory(path)
+        sync_directory(path.parent)
+
+
+def _existing(directory: Path) -> Iterator[Path]:
+    """`directory` and those above it, as far as something is there."""
+    return (path for path in (directory, *directory.parents) if os.path.lexists(path))

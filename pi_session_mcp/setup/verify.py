@@ -1,0 +1,243 @@
+"""Talk to the registered command as a client would, and see that it is our server: no session, no provider."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from pi_session_mcp import __version__
+from pi_session_mcp.keeper import kept
+from pi_session_mcp.setup.result import SetupCode, Stopped
+from pi_session_mcp.setup.steps import Doing, Running, unwatched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pi_session_mcp.setup.registration import Registration
+    from pi_session_mcp.setup.steps import OnStep
+
+VERIFY_WITHIN_S: Final = 30.0
+_END_WITHIN_S: Final = 5.0
+_GRACE_S: Final = 2.0
+_LINE_LIMIT_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_BYTES: Final = 65_536
+_PROTOCOL: Final = "2025-06-18"
+_CAPABILITIES: Final = "pi_capabilities_get"
+_SERVER: Final = "pi-session-mcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handshake:
+    """What to start and what to expect of it. `tools` are the names of exactly the tools that it has to offer."""
+
+    registration: Registration
+    environ: Mapping[str, str]
+    directory: Path
+    tools: frozenset[str]
+    held: int | None = None
+    within_s: float = VERIFY_WITHIN_S
+    on_step: OnStep = unwatched
+
+
+async def verify(handshake: Handshake) -> None:
+    """Return when the server has answered everything as it should and has ended. Raises `Stopped`."""
+    handshake.on_step(Doing.VERIFY.at("starting"), None)
+    try:
+        with anyio.fail_after(handshake.within_s):
+            await _talk(handshake)
+    except TimeoutError:
+        raise Stopped(SetupCode.MCP_TIMEOUT) from None
+    handshake.on_step(Doing.VERIFY.at("done"), None)
+
+
+async def _talk(handshake: Handshake) -> None:
+    pipes = _Pipes()
+    try:
+        keeper = _start(handshake, pipes)
+        ended = False
+        try:
+            await keeper.started()
+            assert keeper.command_pid is not None
+            handshake.on_step(Doing.VERIFY.at("running"), Running(keeper.pid, keeper.command_pid))
+            await _check(_Conversation(pipes), handshake.tools)
+            pipes.hang_up()
+            with anyio.move_on_after(_END_WITHIN_S):
+                await keeper.over()
+                ended = True
+        finally:
+            keeper.end()
+            with anyio.CancelScope(shield=True):
+                await keeper.gone()
+    except (OSError, kept.CommandNotStarted):
+        raise Stopped(SetupCode.MCP_FAILED) from None
+    finally:
+        pipes.close()
+    if not ended or keeper.status != 0:
+        raise Stopped(SetupCode.MCP_FAILED)
+
+
+def _start(handshake: Handshake, pipes: _Pipes) -> kept.Kept:
+    registration = handshake.registration
+    try:
+        return kept.start(
+            kept.Command(
+                argv=(registration.command, *registration.arguments),
+                environment={**handshake.environ, **registration.environment},
+                directory=str(handshake.directory),
+                grace_s=_GRACE_S,
+                descriptors=MappingProxyType({0: pipes.input}),
+                output=pipes.output,
+                held=handshake.held,
+            )
+        )
+    finally:
+        pipes.close_theirs()
+
+
+class _Pipes:
+    """The server's standard input and output."""
+
+    def __init__(self) -> None:
+        self.input, self.write_to = os.pipe()
+        self.read_from, self.output = os.pipe()
+        self._open = {self.input, self.write_to, self.read_from, self.output}
+        os.set_blocking(self.write_to, False)
+
+    def close_theirs(self) -> None:
+        """Close the server's ends."""
+        self._close(self.input, self.output)
+
+    def hang_up(self) -> None:
+        """Let the server see the end of its input."""
+        self._close(self.write_to)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._close(*self._open)
+
+    def _close(self, *descriptors: int) -> None:
+        for descriptor in self._open.intersection(descriptors):
+            self._open.discard(descriptor)
+            os.close(descriptor)
+
+
+class _Conversation:
+    """Requests and their answers, one at a time. Raises `Stopped` for every answer that is none."""
+
+    def __init__(self, pipes: _Pipes) -> None:
+        self._pipes = pipes
+        self._rest = b""
+        self._last_id = 0
+
+    async def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The result of one request."""
+        self._last_id += 1
+        await self._send({"id": self._last_id, "method": method, "params": parameters})
+        while True:
+            message = _parsed(await self._line())
+            if "method" not in message:
+                break
+        if message.get("id") != self._last_id or not isinstance(message.get("result"), dict):
+            raise Stopped(SetupCode.MCP_FAILED)
+        result: dict[str, Any] = message["result"]
+        return result
+
+    async def tell(self, method: str) -> None:
+        """Send a notification."""
+        await self._send({"method": method})
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        left = json.dumps({"jsonrpc": "2.0", **message}).encode("ascii") + b"\n"
+        while left:
+            await anyio.wait_writable(self._pipes.write_to)
+            with suppress(BlockingIOError):
+                left = left[os.write(self._pipes.write_to, left) :]
+
+    async def _line(self) -> bytes:
+        while b"\n" not in self._rest:
+            await anyio.wait_readable(self._pipes.read_from)
+            chunk = os.read(self._pipes.read_from, _CHUNK_BYTES)
+            self._rest += chunk
+            if not chunk or len(self._rest) > _LINE_LIMIT_BYTES:
+                raise Stopped(SetupCode.MCP_FAILED)
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+
+async def _check(server: _Conversation, tools: frozenset[str]) -> None:
+    client = {"name": "pi-session-mcp-setup", "version": __version__}
+    hello = await server.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client})
+    await server.tell("notifications/initialized")
+    listed = await server.ask("tools/list", {})
+    answer = await server.ask("tools/call", {"name": _CAPABILITIES, "arguments": {}})
+    if not (is_our_server(hello) and answers_by_its_own_schema(listed, answer, tools)):
+        raise Stopped(SetupCode.MCP_UNSUPPORTED)
+
+
+def is_our_server(hello: Mapping[str, Any]) -> bool:
+    """Whether the answer to `initialize` is one of ours: its name, its version, tools, and the protocol asked for."""
+    about, can = hello.get("serverInfo"), hello.get("capabilities")
+    if not isinstance(about, dict) or not isinstance(can, dict):
+        return False
+    ours = (about.get("name"), about.get("version")) == (_SERVER, __version__)
+    return ours and hello.get("protocolVersion") == _PROTOCOL and isinstance(can.get("tools"), dict)
+
+
+def answers_by_its_own_schema(listed: Mapping[str, Any], answer: Mapping[str, Any], tools: Iterable[str]) -> bool:
+    """Whether exactly `tools` are offered and the capabilities are what their own published schema says.
+
+    The schema is the server's, never a copy: a copy would refuse a field that was added later.
+    """
+    offered = listed.get("tools")
+    if not isinstance(offered, list) or "nextCursor" in listed or not all(isinstance(one, dict) for one in offered):
+        return False
+    names = [one.get("name") for one in offered]
+    if sorted(map(str, names)) != sorted(tools):
+        return False
+    schema = next(one.get("outputSchema") for one in offered if one.get("name") == _CAPABILITIES)
+    return isinstance(schema, dict) and _is_good_answer(answer, schema)
+
+
+def _is_good_answer(answer: Mapping[str, Any], schema: dict[str, Any]) -> bool:
+    told = answer.get("structuredContent")
+    if answer.get("isError") or not isinstance(told, dict) or told.get("ok") is not True:
+        return False
+    fields = set(schema.get("properties", {})) - {"error"}
+    return set(told) == fields and _is_valid(told, schema) and _text_says_the_same(answer, told)
+
+
+def _is_valid(told: dict[str, Any], schema: dict[str, Any]) -> bool:
+    from jsonschema import Draft202012Validator, SchemaError  # slow to import; only a verification needs it
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        return bool(Draft202012Validator(schema, registry=Registry()).is_valid(told))
+    except (SchemaError, Unresolvable, RecursionError):
+        return False
+
+
+def _text_says_the_same(answer: Mapping[str, Any], told: dict[str, Any]) -> bool:
+    match answer.get("content"):
+        case [{"type": "text", "text": str(text)}]:
+            with suppress(ValueError, RecursionError):
+                return bool(json.loads(text) == told)
+    return False
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Stopped(SetupCode.MCP_FAILED) from None
+    if not isinstance(message, dict):
+        raise Stopped(SetupCode.MCP_FAILED)
+    return message

@@ -1,0 +1,53 @@
+"""All that a run needs from outside, in one value; a test replaces what it has to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.setup.clients.known import client_named
+from pi_session_mcp.setup.guardian import COMMAND_WITHIN_S
+from pi_session_mcp.setup.release import Installation, find_installation, require_lasting
+from pi_session_mcp.setup.state_directory import state_directory
+from pi_session_mcp.setup.steps import unwatched
+from pi_session_mcp.setup.system import System, this_system
+from pi_session_mcp.setup.verify import VERIFY_WITHIN_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pi_session_mcp.setup.clients.base import Client, Surroundings
+    from pi_session_mcp.setup.steps import OnStep
+
+LOCK_WITHIN_S: Final = 60.0
+
+
+def lasting_installation(environ: Mapping[str, str]) -> Installation:
+    """This installation. Raises `Stopped` if it cannot be found, or would not stay."""
+    installation = find_installation(environ)
+    require_lasting(installation, environ)
+    return installation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Where a run happens.
+
+    `cwd` is what `project` and `local` mean. `doctor_is_clean` says whether the offline check found no error; it is
+    asked at most once, before any client runs. `tools` are the names of the tools that the server has to offer.
+    `installation` raises `Stopped` when there is none that could be registered.
+    """
+
+    environ: Mapping[str, str]
+    cwd: Path
+    doctor_is_clean: Callable[[], bool]
+    tools: frozenset[str]
+    installation: Callable[[Mapping[str, str]], Installation] = lasting_installation
+    state: Callable[[Mapping[str, str]], Path] = state_directory
+    client: Callable[[str, Surroundings], Client] = client_named
+    system: System = field(default_factory=this_system)
+    on_step: OnStep = unwatched
+    lock_within_s: float = LOCK_WITHIN_S
+    command_within_s: float = COMMAND_WITHIN_S
+    verify_within_s: float = VERIFY_WITHIN_S
