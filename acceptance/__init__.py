@@ -1,0 +1,1 @@
+"""Setup with real MCP clients, in throw-away homes, watched from outside."""

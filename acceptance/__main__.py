@@ -1,0 +1,168 @@
+"""`python -m acceptance [TARGET…]`: setup with real MCP clients, in throw-away homes.
+
+Exits with 0 when every check passed, 1 when one failed, 2 when the harness could not do its work, and 130 or 143 when
+it was interrupted; its homes are gone in each case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import platform
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from platformdirs import user_cache_path
+
+from acceptance import installations, programs
+from acceptance.errors import HarnessError, Interrupted
+from acceptance.homes import CONFIGURATIONS, home
+from acceptance.record import Run, as_text, record
+from acceptance.scenario import Scenario
+from pi_session_mcp.errors import Refusal
+from pi_session_mcp.runtime.asked import NothingAsked
+from pi_session_mcp.runtime.locate import Runtime, locate
+from pi_session_mcp.setup.targets import ALL_TARGETS, Target, TargetInvalid, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from acceptance.installations import Installation
+    from acceptance.programs import Program
+    from acceptance.scenario import Check
+
+PASSED: Final = 0
+FAILED: Final = 1
+HARNESS: Final = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for, write the record, and say the count."""
+    options = _options().parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        return _accept(options)
+    except Interrupted as interrupted:
+        _say("Interrupted; the homes are gone.")
+        return interrupted.status
+    except HarnessError as error:
+        _say(f"The harness could not do its work: {error}")
+        return HARNESS
+    except Exception as error:  # noqa: BLE001 - a defect of the harness is no verdict on the product
+        _say(f"The harness has a defect: {error!r}")
+        return HARNESS
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)  # the cleanup is bounded, and must come to its end
+    raise Interrupted(number)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m acceptance", description="Setup with real MCP clients.")
+    valid = ", ".join(target.short for target in ALL_TARGETS)
+    parser.add_argument("targets", nargs="*", type=_target, metavar="TARGET", help=f"all when none is named: {valid}")
+    parser.add_argument("--configuration", choices=CONFIGURATIONS, help="only with this one")
+    installed = parser.add_mutually_exclusive_group()
+    installed.add_argument("--wheel", action="store_true", help="test an installation from a wheel of this checkout")
+    installed.add_argument("--program", type=Path, metavar="FILE", help="test the installation of this pi-session-mcp")
+    parser.add_argument("--clients", type=Path, metavar="DIRECTORY", help="use the clients in there, as they are")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=user_cache_path("pi-session-mcp-acceptance", appauthor=False),
+        metavar="DIRECTORY",
+        help="where clients and wheels are installed",
+    )
+    parser.add_argument("--json", type=Path, default=Path("build/acceptance.json"), metavar="FILE", help="the record")
+    return parser
+
+
+def _target(text: str) -> Target:
+    try:
+        return parse(text)
+    except TargetInvalid as invalid:
+        message = f"choose from {', '.join(invalid.valid)}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _accept(options: argparse.Namespace) -> int:
+    targets = list(dict.fromkeys(options.targets)) or list(ALL_TARGETS)
+    clients = list(dict.fromkeys(target.client for target in targets))
+    installation = _installation(options)
+    found = (
+        programs.given(clients, options.clients) if options.clients else programs.install(clients, options.cache, _say)
+    )
+    by_client = {program.client: program for program in found}
+    runtime = _runtime()
+    runs = []
+    for target in targets:
+        for configuration in CONFIGURATIONS if options.configuration is None else (options.configuration,):
+            title = f"{target.short}, {configuration}"
+            checks = _one(target, configuration, by_client[target.client], installation, runtime, _titled(title))
+            runs.append(Run(target.short, configuration, tuple(checks)))
+            _tell(title, checks)
+    document = record(runs, found, installation.kind)
+    secrets = (os.path.expanduser("~"), platform.node(), str(installations.CHECKOUT), _user())
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(as_text(document, secrets), "utf-8")
+    _say(f"{document['passed']} of {document['checks']} checks passed.")
+    return PASSED if document["failed"] == 0 else FAILED
+
+
+def _one(
+    target: Target,
+    configuration: str,
+    program: Program,
+    installation: Installation,
+    runtime: Runtime,
+    say: Callable[[str], None],
+) -> list[Check]:
+    with home(configuration, program, runtime) as made:
+        return Scenario(made, program, target, installation, dict(os.environ)).run(say)
+
+
+def _installation(options: argparse.Namespace) -> Installation:
+    if options.wheel:
+        return installations.of_wheel(options.cache, _say)
+    if options.program is not None:
+        return installations.of_program(Path(os.path.abspath(options.program)), "other")
+    return installations.of_checkout()
+
+
+def _runtime() -> Runtime:
+    try:
+        return locate(NothingAsked(), dict(os.environ), Path.cwd())
+    except Refusal:
+        raise HarnessError("there is no usable Node or Pi SDK: run `pi-session-mcp runtime install`") from None
+
+
+def _user() -> str:
+    """The user's name where it is one that would be noticed in a record."""
+    name = getpass.getuser()
+    return "" if name in {"root", "runner"} else name
+
+
+def _titled(title: str) -> Callable[[str], None]:
+    return lambda line: _say(f"{title}: {line}")
+
+
+def _tell(title: str, checks: Sequence[Check]) -> None:
+    failed = [check for check in checks if not check.passed]
+    _say(f"{title}: {len(checks) - len(failed)} of {len(checks)} checks passed")
+    for check in failed:
+        _say(f"{title}: FAILED {check.id}: {check.seen}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

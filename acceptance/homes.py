@@ -1,0 +1,137 @@
+"""A throw-away home: everything that setup and a client need to work in it, and nothing that leads out of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from acceptance.processes import MARK, end_all
+from pi_session_mcp.demo.model import write_agent_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from acceptance.programs import Program
+    from pi_session_mcp.runtime.locate import Runtime
+
+CONFIGURATIONS: Final = ("plain", "full")
+"""`plain`: the least, found by `HOME` alone. `full`: extensions, grants and limits, and every variable set."""
+
+_MODEL: Final = {"provider": "scripted", "model": "scripted-1", "thinkingLevel": "off"}
+EXTENSION: Final = ("acceptance-extension", "1.0.0")
+# The clients' own switches for whatever they send besides their work. Codex's `mcp` commands send nothing.
+_QUIET: Final = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "COPILOT_AUTO_UPDATE": "false",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The home itself, a project in it, and the environment of whoever works there.
+
+    `canary` is in every path of it and in every secret, so that nothing of it can be told without telling the canary.
+    """
+
+    directory: Path
+    project: Path
+    state: Path
+    configuration: Path
+    environ: Mapping[str, str]
+    canary: str
+
+
+@contextmanager
+def home(name: str, program: Program, runtime: Runtime) -> Iterator[Home]:
+    """A home with configuration `name`. When the block is left nothing runs in it and nothing is left of it."""
+    canary = f"canary-{secrets.token_hex(8)}"
+    directory = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"acceptance-{canary}-")))
+    try:
+        yield _furnished(directory, name, program, runtime, canary)
+    finally:
+        end_all(canary)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _furnished(directory: Path, name: str, program: Program, runtime: Runtime, canary: str) -> Home:
+    project, configuration = directory / "project", directory / "configuration.json"
+    for path in (project, directory / "tmp", directory / ".codex", directory / "workspace"):
+        path.mkdir()
+    write_agent_directory(directory / "agent", "http://127.0.0.1:9/v1")
+    said = _plain(directory, runtime) if name == "plain" else _full(directory, runtime)
+    configuration.write_text(json.dumps(said, indent=2))
+    environ: dict[str, str] = {
+        "HOME": str(directory),
+        "PATH": os.pathsep.join([str(program.directory), str(runtime.node.parent), "/usr/bin", "/bin"]),
+        "TMPDIR": str(directory / "tmp"),
+        "LANG": "C.UTF-8",
+        "PI_SESSION_MCP_CONFIG": str(configuration),
+        "ACCEPTANCE_SECRET": f"secret-{canary}",
+        MARK: canary,
+        **_QUIET,
+    }
+    state = directory / ".local" / "state"
+    if sys.platform == "darwin":
+        state = directory / "Library" / "Application Support"
+    if name == "full":
+        environ |= _variables(directory)
+        state = directory / "xdg" / "state"
+    return Home(directory, project, state / "pi-session-mcp", configuration, environ, canary)
+
+
+def _variables(directory: Path) -> dict[str, str]:
+    named = {
+        "CLAUDE_CONFIG_DIR": "clients/claude",
+        "CODEX_HOME": "clients/codex",
+        "COPILOT_HOME": "clients/copilot",
+        **{f"XDG_{word}_HOME": f"xdg/{word.lower()}" for word in ("CONFIG", "DATA", "STATE", "CACHE")},
+    }
+    for below in named.values():
+        (directory / below).mkdir(parents=True, mode=0o700)
+    return {variable: str(directory / below) for variable, below in named.items()}
+
+
+def _plain(directory: Path, runtime: Runtime) -> dict[str, object]:
+    profile = {"default": True, "permissionProfile": "read-only", **_MODEL}
+    return {
+        "workspaces": {"work": str(directory / "workspace")},
+        "piAgentDirectory": str(directory / "agent"),
+        "executionProfiles": {"reader": profile},
+        "runtime": {"node": str(runtime.node), "sdk": str(runtime.sdk_entry.parents[1])},
+    }
+
+
+def _full(directory: Path, runtime: Runtime) -> dict[str, object]:
+    package, version = EXTENSION
+    extension = directory / "agent" / "npm" / "node_modules" / package
+    extension.mkdir(parents=True)
+    manifest = {"name": package, "version": version, "pi": {"extensions": ["./index.ts"]}}
+    (extension / "package.json").write_text(json.dumps(manifest))
+    (extension / "index.ts").write_text("export default function () {}\n")
+    grants = {
+        "command": sys.executable,
+        "args": ["-c", "pass"],
+        "envFrom": {"TOKEN": "ACCEPTANCE_SECRET"},
+        "tools": {"search": {"name": "search", "readOnly": True}},
+    }
+    plain = _plain(directory, runtime)
+    extended = {
+        "permissionProfile": "coding",
+        "mcpServers": {"knowledge": grants},
+        "extensions": [f"npm:{package}@{version}"],
+        **_MODEL,
+    }
+    profiles = plain["executionProfiles"]
+    assert isinstance(profiles, dict)
+    return {**plain, "executionProfiles": {**profiles, "extended": extended}, "limits": {"maxSessions": 3}}

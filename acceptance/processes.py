@@ -1,0 +1,113 @@
+"""Commands in sessions of their own, and whatever of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import psutil
+
+from acceptance.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+MARK: Final = "PI_SESSION_MCP_ACCEPTANCE"
+"""A variable that everything we start inherits; its value is one home's."""
+_GRACE_S: Final = 15.0
+_LOOK_EVERY_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended and what it wrote."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Started:
+    """A command in a session of its own; leaving the block ends it."""
+
+    def __init__(self, words: Sequence[str], directory: Path, environ: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            list(words),
+            cwd=directory,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.communicate(timeout=_GRACE_S)
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.communicate()
+
+    def interrupt(self) -> None:
+        """Send it SIGINT, as a terminal would."""
+        self._process.send_signal(signal.SIGINT)
+
+    def is_over_within(self, seconds: float) -> bool:
+        """Wait up to `seconds` for its end."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
+
+    def finished(self, within_s: float) -> Finished:
+        """Wait for its end. Raises `HarnessError` when it takes longer."""
+        try:
+            stdout, stderr = self._process.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            raise HarnessError(f"a command took longer than {within_s:.0f} s") from None
+        return Finished(self._process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+
+def run(words: Sequence[str], directory: Path, environ: Mapping[str, str], *, within_s: float) -> Finished:
+    """Run a command to its end. Raises `HarnessError`."""
+    try:
+        with Started(words, directory, environ) as started:
+            return started.finished(within_s)
+    except OSError as error:
+        raise HarnessError(f"a command could not be started: {error.strerror}") from None
+
+
+def left_of(mark: str, *, within_s: float) -> list[psutil.Process]:
+    """The processes with this mark that are still there after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while (found := _marked(mark)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_EVERY_S)
+    return found
+
+
+def end_all(mark: str) -> None:
+    """End every process with this mark: ours, since nobody else knows the mark."""
+    for process in left_of(mark, within_s=_GRACE_S):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    left_of(mark, within_s=_GRACE_S)
+
+
+def _marked(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
+                found.append(process)
+    return found
