@@ -156,9 +156,11 @@ class SessionServers:
     async def end(self) -> None:
         """Close, and wait until no process of a server is left; each ends within a bound of its own."""
         self.close()
-        for connection in self._connections.values():
-            await connection.gone.wait()
-        self._forget(self)
+        try:
+            for connection in self._connections.values():
+                await connection.gone.wait()
+        finally:
+            self._forget(self)
 
     # --- calls -------------------------------------------------------------------------------------------------------
 

@@ -95,9 +95,14 @@ class HostedSession:
     async def dispose(self) -> None:
         """See `ports.PiSession.dispose`. A host of its own is gone when this returns."""
         async with anyio.create_task_group() as tasks:
-            if self._servers is not None:
-                tasks.start_soon(self._servers.end)
+            tasks.start_soon(self._end_servers)
             await self._dispose_in_host()
+
+    async def _end_servers(self) -> None:
+        """End this session's servers; one that takes longer goes on ending without us."""
+        if self._servers is not None:
+            with anyio.move_on_after(self._deadlines.mcp_close_s):
+                await self._servers.end()
 
     async def _dispose_in_host(self) -> None:
         if self._placed:

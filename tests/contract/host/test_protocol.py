@@ -164,6 +164,9 @@ def test_a_relative_path_is_refused(host: RawHost, workspace: Path, relative: di
         session.ask("load", **members)
 
 
+OPEN = {"op": "open", "session": 1, "provider": "p", "model": "m", "thinkingLevel": "off", "tools": []}
+
+
 def frame(**members: object) -> bytes:
     return json.dumps({"id": 1, "op": "ping", **members}).encode() + b"\n"
 
@@ -193,6 +196,15 @@ def frame(**members: object) -> bytes:
         frame(op="check", session=1, step="all", provider="p", model="m"),
         frame(op="open", session=1, provider="p", model="m", thinkingLevel="off", tools="read"),
         frame(op="prompt", session=1, turn=None, text="x"),
+        frame(**OPEN, grants=[{"name": "n", "description": "d"}]),
+        frame(**OPEN, grants=[{"name": "n", "description": "d", "parameters": []}]),
+        frame(**OPEN, grants=[{"name": "n", "description": "d", "parameters": {}, "more": 1}]),
+        frame(**OPEN, grants={}),
+        b'{"done":1,"failed":false,"texts":[1]}\n',
+        b'{"done":1,"failed":0,"texts":[]}\n',
+        b'{"done":1,"texts":[]}\n',
+        b'{"done":1,"failed":false,"texts":[],"more":1}\n',
+        b'{"done":-1,"failed":false,"texts":[]}\n',
     ],
     ids=repr,
 )
@@ -249,3 +261,8 @@ def test_frames_in_pieces_and_in_one_piece_are_the_same(new_host: RawHost) -> No
     new_host.send_raw(frame(id=3)[5:])
 
     assert [new_host.next_frame() for _ in range(3)] == [{"re": n, "ok": True, "result": {}} for n in (1, 2, 3)]
+
+
+def test_the_end_of_a_call_that_nobody_waits_for_is_ignored(new_host: RawHost) -> None:
+    new_host.send_raw(b'{"done":7,"failed":false,"texts":["late"],"details":null}\n')
+    assert new_host.ask("ping") == {}

@@ -9,6 +9,9 @@ import pytest
 from pi_session_mcp.host.protocol import (
     MAX_FRAME_BYTES,
     Activity,
+    Call,
+    Cancel,
+    Done,
     Failed,
     Ping,
     Prompt,
@@ -16,6 +19,7 @@ from pi_session_mcp.host.protocol import (
     Settled,
     Succeeded,
     decode_host_frame,
+    encode_done,
     encode_request,
 )
 
@@ -40,6 +44,11 @@ def test_a_request_as_long_as_a_frame_may_be_is_sent_and_one_byte_more_is_not() 
         ({"re": 1, "ok": True, "result": {}}, Succeeded(re=1, ok=True, result={})),
         ({"re": 1, "ok": False, "code": "failed"}, Failed(re=1, ok=False, code="failed")),
         ({"event": "activity", "session": 1, "turn": 2}, Activity(event="activity", session=1, turn=2)),
+        (
+            {"call": 3, "session": 1, "tool": "t", "arguments": '{"a":"\\ud800"}', "given": ""},
+            Call(call=3, session=1, tool="t", arguments='{"a":"\\ud800"}', given=""),
+        ),
+        ({"cancel": 3, "session": 1}, Cancel(cancel=3, session=1)),
         ({"event": "run", "session": 1, "active": True}, Run(event="run", session=1, active=True)),
         (
             {"event": "settled", "session": 1, "turn": 2, "stopReason": None, "aborted": False, "text": ""},
@@ -65,6 +74,12 @@ def test_a_frame_is_read(line: dict[str, object], frame: object) -> None:
         b'{"re":1,"ok":true,"result":{},"more":1}',
         b'{"re":1,"ok":false,"code":"a text of somebody else"}',
         b'{"event":"unknown","session":1}',
+        b'{"call":1,"session":1,"tool":"t","arguments":{},"given":"{}"}',
+        b'{"call":1,"session":1,"tool":"t","arguments":"{}"}',
+        b'{"call":"1","session":1,"tool":"t","arguments":"{}","given":"{}"}',
+        b'{"call":1,"session":1,"tool":"\\ud800","arguments":"{}","given":"{}"}',
+        b'{"cancel":1}',
+        b'{"cancel":1,"session":1,"call":1}',
         b'{"event":["activity"],"session":1,"turn":1}',
         b'{"event":"activity","session":1.0,"turn":1}',
         b'{"event":"activity","session":true,"turn":1}',
@@ -81,3 +96,9 @@ def test_anything_else_is_refused(line: bytes) -> None:
 
 def test_requests_carry_nothing_but_their_fields() -> None:
     assert encode_request(1, Ping()) == b'{"id":1,"op":"ping"}\n'
+
+
+def test_the_end_of_a_call_is_one_line() -> None:
+    line = encode_done(Done(done=3, failed=False, texts=["a\nb\u2028"], details={"a": [None, "é"]}))
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {"done": 3, "failed": False, "texts": ["a\nb\u2028"], "details": {"a": [None, "é"]}}
