@@ -88,7 +88,7 @@ def look(world: World) -> Facts:
     nothing = _Runtime(Unseen(), Unseen(), Unseen())
     runtime = _survive(partial(_look_at_runtime, asked, agent_directory, world), nothing)
     state_directory = _survive(partial(_state_directory, world), Unseen())
-    state, pending = _survive(partial(_look_at_state, state_directory, world), (Unseen(), Unseen()))
+    state, pending = _survive(partial(_look_at_state, state_directory, world), (Unseen(), None))
     held = (
         *((Held.CONFIGURATION, path) for path in _configuration_path(world)),
         *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
