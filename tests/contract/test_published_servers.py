@@ -1,0 +1,101 @@
+"""MCP servers of other authors, as published, granted to real sessions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+import pytest
+
+from pi_session_mcp.bridge.results import FAILED
+from pi_session_mcp.demo.model import Call, Echo
+from pi_session_mcp.runtime.toolchain import find_toolchain
+from tests.support.environment import ensure_installed
+from tests.support.real import PROFILE, RealWorld, run_turn
+from tests.support.trees import survivors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pi_session_mcp.runtime.locate import Runtime
+
+pytestmark = pytest.mark.registry
+
+SCOPE: Final = "@modelcontextprotocol"
+PUBLISHED: Final = {"server-filesystem": "2026.8.31", "server-everything": "2026.8.31"}
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Runtime:
+    return ensure_installed()
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where npm has put the servers."""
+    directory = tmp_path_factory.mktemp("servers")
+    (directory / "package.json").write_text('{"name": "servers", "private": true}')
+    toolchain = find_toolchain(os.environ, ())
+    assert toolchain is not None
+    assert toolchain.npm is not None
+    options = ["--omit=dev", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    packages = [f"{SCOPE}/{name}@{version}" for name, version in PUBLISHED.items()]
+    subprocess.run(
+        [*toolchain.npm, "install", *packages, *options, f"--prefix={directory}", f"--cache={directory / 'cache'}"],
+        env={**os.environ, "HOME": str(directory), "PATH": f"{toolchain.node.parent}:{os.environ['PATH']}"},
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=170,
+    )
+    return directory / "node_modules" / SCOPE
+
+
+def granted(runtime: Runtime, program: Path, *args: str, **tools: str) -> dict[str, Any]:
+    grants = {alias: {"name": name, "readOnly": True} for alias, name in tools.items()}
+    return {"command": str(runtime.node), "args": [str(program / "dist" / "index.js"), *args], "tools": grants}
+
+
+def test_published_servers_are_listed_called_and_ended(runtime: Runtime, modules: Path, tmp_path: Path) -> None:
+    with RealWorld(tmp_path / "world", runtime) as world:
+        (world.workspace / "note.txt").write_text("from the workspace é")
+        (world.directory / "outside.txt").write_text("canary")
+        files = granted(
+            runtime, modules / "server-filesystem", str(world.workspace), read="read_text_file", ls="list_directory"
+        )
+        everything = granted(
+            runtime, modules / "server-everything", sum="get-sum", image="get-tiny-image", data="get-structured-content"
+        )
+        servers = {"files": files, "all": everything}
+        profile = {"default": True, "permissionProfile": "read-only", **PROFILE, "mcpServers": servers}
+        world.configure(executionProfiles={"granted": profile})
+        child = world.serve()
+        session = world.start_session(child, "granted")
+
+        def told(tool: str, **arguments: object) -> str:
+            world.model.on("call it", Call(tool, arguments), Echo())
+            return str(run_turn(child, session, "call it")["assistantText"])
+
+        assert told("mcp_files_read", path=str(world.workspace / "note.txt")) == "from the workspace é"
+        assert "[FILE] note.txt" in told("mcp_files_ls", path=str(world.workspace))
+        assert told("mcp_files_read", path=str(world.directory / "outside.txt")) == FAILED
+        assert "5" in told("mcp_all_sum", a=2, b=3)
+        assert '"mimeType":"image/png"' in told("mcp_all_image")
+        assert "temperature" in told("mcp_all_data", location="New York")
+
+        below = psutil.Process(child.process.pid).children(recursive=True)
+        assert child.call("pi_session_close", sessionId=session)["ok"]
+        servers_left = [process for process in below if SCOPE in " ".join(_words(process))]
+        assert servers_left == []
+        child.close_stdin()
+        assert child.wait() == 0
+        assert survivors(below) == []
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
