@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pi_session_mcp import __version__
-from pi_session_mcp.doctor.words import Severity
+from pi_session_mcp.doctor.words import Remedy, Severity
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -52,12 +52,19 @@ class Report:
         """What to type next: the first command that a remedy of the worst findings names."""
         if self.worst is Severity.OK:
             return _WHEN_FINE
-        named = (_COMMAND.search(check.remedy or "") for check in self.of(self.worst))
-        return next((command[1] for command in named if command), _LOOK_AGAIN)
+        return next((command for check in self.of(self.worst) if (command := _command(check))), _LOOK_AGAIN)
 
     def members(self) -> dict[str, str | list[dict[str, Member]]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
         return {"packageVersion": self.package_version, "checks": [check_members(check) for check in self.checks]}
+
+
+def _command(check: Check) -> str | None:
+    """The command that the remedy of a finding names, with the target that it needs."""
+    named = _COMMAND.search(check.remedy or "")
+    if named is None:
+        return None
+    return f"{named[1]} {check.subject}" if check.remedy is Remedy.PENDING else named[1]
 
 
 def check_members(check: Check) -> dict[str, Member]:

@@ -106,7 +106,10 @@ class Remedy(StrEnum):
         "Remove the registrations that you made with each client's own command, "
         "then setup's file ownership.json in the state directory."
     )
-    PENDING = "Run setup for this target again: with --apply to finish what was begun, or with --remove to undo it."
+    PENDING = (
+        "Run `pi-session-mcp setup --apply` with this target to finish what was begun, "
+        "or `pi-session-mcp setup --remove` with it to undo that."
+    )
     INSTALL_EXTENSION = "Install the pinned version with Pi: pi install npm:<name>@<version>."
     MATCH_EXTENSION = "Install the pinned version with Pi, or pin the version that is installed."
     WHOLE_EXTENSION = (

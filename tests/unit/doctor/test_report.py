@@ -63,8 +63,9 @@ def test_the_exit_status_is_that_of_the_worst_finding(facts: Facts, status: int)
         (WARNED, "pi-session-mcp doctor"),
         (BROKEN, "pi-session-mcp runtime install"),
         (REFUSED, "pi-session-mcp config check"),
+        (replace(FINE, pending=("codex:user",)), "pi-session-mcp setup --apply codex:user"),
     ],
-    ids=["fine", "warned", "broken", "config"],
+    ids=["fine", "warned", "broken", "config", "pending"],
 )
 def test_the_verdict_ends_with_the_next_command_to_type(facts: Facts, command: str) -> None:
     assert told(facts)[-1].endswith(f"Next: {command}")
