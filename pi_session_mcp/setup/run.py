@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
 import anyio
+import anyio.lowlevel
 
 from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.world import World
 
 _REMOVALS: Final = frozenset({Operation.ROLLBACK, Operation.REMOVE})
+_TURNS_OF_A_SIGNAL: Final = 5
+"""A signal that came at the last moment takes this many turns of the event loop to be heard, and is still to count."""
 _REGISTERING: Final = frozenset({Operation.DRY_RUN, Operation.APPLY})
 _IN_ORDER: Final = frozenset({SetupCode.ABSENT, SetupCode.EQUIVALENT, SetupCode.ALREADY_EQUIVALENT, SetupCode.APPLIED})
 _NOWHERE: Final = "0" * 64
@@ -85,6 +88,8 @@ async def _until_signalled(course: Course) -> None:
                 await course.run()
             except Stopped as stopped:
                 course.settle_rest(stopped.code)
+            for _ in range(_TURNS_OF_A_SIGNAL):
+                await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
 
 
