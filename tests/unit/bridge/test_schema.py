@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pi_session_mcp.bridge.schema import Arguments, is_usable_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INTEGER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
@@ -49,6 +52,12 @@ def test_the_drafts_that_schemas_name_are_kept() -> None:
 def test_a_reference_that_leads_nowhere_inside_is_followed_nowhere(reference: str) -> None:
     outside = {"type": "object", "properties": {"n": {"$ref": reference}}}
     assert Arguments(outside).accept({})
+    assert not Arguments(outside).accept({"n": 1})
+
+
+def test_a_reference_to_a_file_that_is_there_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "anything.json").write_text("{}")
+    outside = {"type": "object", "properties": {"n": {"$ref": (tmp_path / "anything.json").as_uri()}}}
     assert not Arguments(outside).accept({"n": 1})
 
 
