@@ -10,12 +10,13 @@ const ATTEMPTS = 3;
 const PAUSE_MS = 40;
 
 /**
- * What the SDK does not say itself: that `auth.json` is broken, or that reading either file could never end.
+ * What the SDK does not say itself: that `auth.json` is broken, that reading either file could never end, or that
+ * `models.json` is JSON for the SDK only, which forgives comments and trailing commas. `doctor` judges the same way.
  * @param {string} agentDirectory
  */
 export async function areReadable(agentDirectory) {
-  const models = await isPlainFile(join(agentDirectory, "models.json"));
-  return models && (await isCredentialFile(join(agentDirectory, "auth.json")));
+  const files = ["models.json", "auth.json"].map((name) => isJsonFile(join(agentDirectory, name)));
+  return (await Promise.all(files)).every((usable) => usable);
 }
 
 /** @param {string} path */
@@ -30,9 +31,9 @@ async function isPlainFile(path) {
 }
 
 /** @param {string} path */
-async function isCredentialFile(path) {
+async function isJsonFile(path) {
   if (!(await isPlainFile(path))) return false;
-  // Pi writes this file in place, so one look may find half of it.
+  // Pi writes `auth.json` in place, so one look may find half of it.
   for (let attempt = 1; ; attempt++) {
     if (await holdsAnObject(path)) return true;
     if (attempt === ATTEMPTS) return false;

@@ -171,11 +171,24 @@ def test_models_that_pi_cannot_use_are_refused(
         host.session(workspace).load()
 
 
-def test_models_with_what_pi_allows_beyond_json_are_fine(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+def test_models_that_begin_with_a_byte_order_mark_are_fine(
+    host: RawHost, agent_directory: Path, workspace: Path
+) -> None:
     path = agent_directory / "models.json"
-    path.write_text("\ufeff// a comment\n" + path.read_text()[:-1] + ",}")
+    path.write_text("\ufeff" + path.read_text())
 
     assert answers(host.session(workspace))["availability"] is True
+
+
+@pytest.mark.parametrize("beyond", ["// a comment\n{}", "{},"])
+def test_models_that_only_pi_takes_for_json_are_refused_as_doctor_says(
+    host: RawHost, agent_directory: Path, workspace: Path, beyond: str
+) -> None:
+    path = agent_directory / "models.json"
+    path.write_text(beyond.replace("{}", path.read_text()[:-1]) + "}")
+
+    with pytest.raises(Refused, match="pi_configuration"):
+        host.session(workspace).load()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", '"text"', '{"scripted":'])
