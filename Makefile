@@ -3,7 +3,7 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format bench clean
+.PHONY: help setup demo test format bench acceptance clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
@@ -18,6 +18,7 @@ help:
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make format   let ruff format and fix the code'
 	@echo 'make bench    measure the server from outside'
+	@echo 'make acceptance    try setup with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
 	@echo 'make clean    remove everything that make created'
 
 setup: $(STAMP)
@@ -58,6 +59,9 @@ format: $(STAMP)
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+acceptance: setup
+	$(BIN)/python -m acceptance $(TARGETS)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache build dist
