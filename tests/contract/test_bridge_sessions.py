@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, FAILED, SOURCE_TOO_LARGE, TOO_LARGE
 from pi_session_mcp.demo.model import Call, Echo, Say
+from tests.support import rounds
 from tests.support.environment import ensure_installed
 from tests.support.extensions import PROFILE as EXTENDED
 from tests.support.extensions import install_fixture
@@ -411,6 +414,25 @@ def test_the_end_of_the_host_ends_the_servers_of_its_sessions(world: BridgeWorld
     while child.call("pi_session_get", sessionId=session)["session"]["state"] != "failed":
         pass
     close(child, session)
+
+
+def test_rounds_with_grants_leave_descriptors_tasks_and_processes_as_they_were(world: BridgeWorld) -> None:
+    granted = {"permissionProfile": "read-only", **PROFILE, "mcpServers": {"library": world.fixture().configured()}}
+    world.configure(executionProfiles={"granted": {"default": True, **granted}})
+    command = [sys.executable, rounds.__file__, str(world.configuration), "25", "5,25"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=world.environment, **pipes) as process:  # type: ignore[call-overload]
+        told = []
+        for _ in range(2):
+            told.append(json.loads(process.stdout.readline()))
+            process.stdin.write("\n")
+            process.stdin.flush()
+    assert process.returncode == 0
+
+    counted = ("descriptors", "tasks", "processes", "host descriptors")
+    assert [told[1][name] for name in counted] == [told[0][name] for name in counted]
+    assert len(set(world.fixtures[0].pids)) == 25
+    assert world.left() == []
 
 
 # --- together with extensions ----------------------------------------------------------------------------------------

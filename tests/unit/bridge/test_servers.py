@@ -16,7 +16,7 @@ from pi_session_mcp.bridge.servers import MAX_CALLS, BridgeBounds, ExternalServe
 from pi_session_mcp.config.model import Grant, McpServer
 from pi_session_mcp.errors import Code, Refusal, Stage
 from tests.support.external import Fixture
-from tests.support.trees import WAIT_S, kill_all
+from tests.support.trees import WAIT_S, kill_all, survivors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -365,6 +365,20 @@ async def test_a_server_that_dies_in_a_call_fails_it_and_all_later_ones(bench: B
         assert await calls.result("mcp_living_echo") == Delivered(("{}",))
         assert dying.alive() == []
     assert len(dying.notes("call")) == 1
+
+
+async def test_a_keeper_that_is_killed_takes_its_server_with_it(bench: Bench) -> None:
+    fixture, other = bench.fixture(), bench.fixture()
+    async with bench.session({"library": fixture.server(), "other": other.server()}) as session:
+        (server,) = fixture.alive()
+        keeper = server.parent()
+        assert keeper is not None
+        keeper.kill()
+        calls = Calls(session)
+        await to_thread.run_sync(survivors, [server])
+        assert fixture.alive() == []
+        assert await calls.result("mcp_library_echo") == Failed()
+        assert await calls.result("mcp_other_echo") == Delivered(("{}",))
 
 
 async def test_a_session_has_only_so_many_calls_at_a_time(bench: Bench) -> None:
