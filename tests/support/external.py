@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from pi_session_mcp.config.model import Grant, McpServer
-from tests.support.trees import WAIT_S, is_alive
+from pi_session_mcp.demo.model import Call, Echo
+from tests.support.real import PROFILE, RealWorld, run_turn
+from tests.support.trees import WAIT_S, is_alive, survivors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pi_session_mcp.runtime.locate import Runtime
+    from tests.process.client import Child
 
 PROGRAM = Path(__file__).parents[1] / "fixtures" / "mcp_server.py"
 
@@ -65,3 +70,50 @@ class Fixture:
     def alive(self) -> list[psutil.Process]:
         """Those of them that still run."""
         return [one for pid in self.pids if psutil.pid_exists(pid) and is_alive(one := psutil.Process(pid))]
+
+
+class BridgeWorld(RealWorld):
+    """The real product; each profile's sessions have the external servers that a test configures."""
+
+    def __init__(self, directory: Path, runtime: Runtime) -> None:
+        super().__init__(directory, runtime)
+        self.fixtures: list[Fixture] = []
+
+    def fixture(self, **switches: Any) -> Fixture:
+        fixture = Fixture(self.directory / f"notes-{len(self.fixtures)}", **switches)
+        self.fixtures.append(fixture)
+        return fixture
+
+    def profiles(self, **servers: Mapping[str, Any]) -> None:
+        """A profile for each name, with these servers; the default one has none."""
+        plain = {"plain": {"default": True, "permissionProfile": "read-only", **PROFILE}}
+        granted = {
+            name: {"permissionProfile": "read-only", **PROFILE, "mcpServers": content}
+            for name, content in servers.items()
+        }
+        self.configure(executionProfiles={**plain, **granted})
+
+    def refusal(self, child: Child, profile: str) -> str:
+        started = child.call("pi_session_start", workspace="project", executionProfile=profile)
+        assert not started["ok"], started
+        return str(started["error"]["code"])
+
+    def tools_of_last_request(self) -> dict[str, dict[str, Any]]:
+        return {tool["function"]["name"]: tool["function"] for tool in self.model.requests[-1]["tools"]}
+
+    def left(self) -> list[str]:
+        """What is still alive of the servers, within a while."""
+        alive = [process for fixture in self.fixtures for process in fixture.alive()]
+        return [str(process) for process in survivors(alive)]
+
+
+def said(world: BridgeWorld, child: Child, session: str, tool: str, **arguments: object) -> str:
+    """What the model is told when it calls a tool."""
+    world.model.on("call it", Call(tool, arguments), Echo())
+    turn = run_turn(child, session, "call it")
+    assert turn["state"] == "completed", turn
+    return str(turn["assistantText"])
+
+
+def close(child: Child, session: str) -> None:
+    assert child.call("pi_session_close", sessionId=session)["session"]["state"] == "closed"

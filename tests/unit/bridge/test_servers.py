@@ -1,119 +1,25 @@
-"""Real servers on real pipes: connecting, listing, calling and ending, however they misbehave."""
+"""Real servers on real pipes: how they are found, listed, given their environment, and ended."""
 
 from __future__ import annotations
 
 import json
 import os
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from anyio import to_thread
 
-from pi_session_mcp.bridge.results import BAD_ARGUMENTS, FAILED, TOO_LARGE, Delivered, Failed
-from pi_session_mcp.bridge.servers import MAX_CALLS, BridgeBounds, ExternalServers, SessionServers, ToolCall
-from pi_session_mcp.config.model import Grant, McpServer
+from pi_session_mcp.bridge.results import Delivered, Failed
+from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.config.model import Grant
 from pi_session_mcp.errors import Code, Refusal, Stage
-from tests.support.external import Fixture
-from tests.support.trees import WAIT_S, kill_all, survivors
+from tests.support.trees import WAIT_S
+from tests.unit.bridge.bench import GENEROUS, Bench, Calls, noted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-    from pathlib import Path
-
     from pi_session_mcp.bridge.results import Outcome
 
 pytestmark = pytest.mark.anyio
-
-GENEROUS = BridgeBounds(startup_s=WAIT_S, call_s=WAIT_S)
-SHORT = 0.3
-"""A bound that a test waits out."""
-
-
-class Bench:
-    """Fixture servers of one test, and sessions that have them."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.fixtures: list[Fixture] = []
-
-    def fixture(self, **switches: Any) -> Fixture:
-        fixture = Fixture(self.directory / f"notes-{len(self.fixtures)}", **switches)
-        self.fixtures.append(fixture)
-        return fixture
-
-    def alive(self) -> list[int]:
-        return [process.pid for fixture in self.fixtures for process in fixture.alive()]
-
-    @asynccontextmanager
-    async def session(
-        self, servers: dict[str, McpServer], bounds: BridgeBounds = GENEROUS
-    ) -> AsyncIterator[SessionServers]:
-        async with ExternalServers(os.environ, bounds) as external:
-            session = external.start(servers, self.directory)
-            try:
-                await session.ready()
-                yield session
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await session.end()
-                assert self.alive() == []
-
-    async def refused(self, servers: dict[str, McpServer], bounds: BridgeBounds = GENEROUS) -> Refusal:
-        async with ExternalServers(os.environ, bounds) as external:
-            session = external.start(servers, self.directory)
-            with pytest.raises(Refusal) as refusal:
-                await session.ready()
-            await session.end()
-            assert self.alive() == []
-        assert refusal.value.stage is Stage.MCP_TOOLS
-        return refusal.value
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path)
-    yield bench
-    kill_all([process for fixture in bench.fixtures for process in fixture.alive()])
-
-
-def ignored(_: Outcome) -> None:
-    pass
-
-
-class Calls:
-    """Calls of one session, numbered."""
-
-    def __init__(self, session: SessionServers) -> None:
-        self._session = session
-        self.last = 0
-
-    def begin(
-        self, tool: str, arguments: object, given: object = None, answer: Callable[[Outcome], None] = ignored
-    ) -> int:
-        self.last += 1
-        given = arguments if given is None else given
-        self._session.begin(ToolCall(self.last, tool, json.dumps(arguments), json.dumps(given)), answer)
-        return self.last
-
-    async def result(self, tool: str, arguments: object = None, given: object = None) -> Outcome:
-        done = anyio.Event()
-        outcomes: list[Outcome] = []
-
-        def answer(outcome: Outcome) -> None:
-            outcomes.append(outcome)
-            done.set()
-
-        self.begin(tool, {} if arguments is None else arguments, given, answer)
-        with anyio.fail_after(WAIT_S):
-            await done.wait()
-        (outcome,) = outcomes
-        return outcome
-
-
-async def noted(fixture: Fixture, event: str, count: int = 1) -> list[dict[str, Any]]:
-    return await to_thread.run_sync(fixture.wait_for, event, count)
 
 
 # --- discovery -------------------------------------------------------------------------------------------------------
@@ -246,152 +152,6 @@ async def test_a_named_variable_that_is_missing_starts_nothing(bench: Bench) -> 
     assert (refusal.value.code, refusal.value.server) == (Code.EXTERNAL_MCP_UNAVAILABLE, "lacking")
     assert refusal.value.stage is Stage.MCP_TOOLS
     assert fine.notes() == lacking.notes() == []
-
-
-# --- calls -----------------------------------------------------------------------------------------------------------
-
-TYPED = {
-    "name": "echo",
-    "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False},
-}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "given"),
-    [({"n": "7"}, {"n": "7"}), ({"n": 7}, {"n": "7"}), ({"n": 1}, {"n": 1.5}), ({"m": 1}, {}), ([], []), ("x", {})],
-)
-async def test_arguments_that_break_the_schema_never_reach_the_server(
-    bench: Bench, arguments: object, given: object
-) -> None:
-    fixture = bench.fixture(tools=[TYPED])
-    async with bench.session({"library": fixture.server()}) as session:
-        calls = Calls(session)
-        assert await calls.result("mcp_library_echo", arguments, given) == Failed(BAD_ARGUMENTS)
-        assert await calls.result("mcp_library_echo", {"n": 7}) == Delivered(('{"n": 7}',))
-    assert [note["arguments"] for note in fixture.notes("call")] == [{"n": 7}]
-
-
-@pytest.mark.parametrize("text", ["", "no json", '{"n": NaN}', '{"n": "\\ud800"}', "[" * 10_000, '{"n":1'])
-async def test_arguments_that_are_no_json_never_reach_the_server(bench: Bench, text: str) -> None:
-    fixture = bench.fixture()
-    outcomes: list[Outcome] = []
-    async with bench.session({"library": fixture.server()}) as session:
-        session.begin(ToolCall(98, "mcp_library_echo", text, "{}"), outcomes.append)
-        session.begin(ToolCall(99, "mcp_library_echo", "{}", text), outcomes.append)
-        assert await Calls(session).result("mcp_library_echo") == Delivered(("{}",))
-    assert outcomes == [Failed(BAD_ARGUMENTS)] * 2
-    assert len(fixture.notes("call")) == 1
-
-
-async def test_only_granted_tools_can_be_called(bench: Bench) -> None:
-    fixture = bench.fixture(tools=["echo", "other"])
-    async with bench.session({"library": fixture.server("echo")}) as session:
-        for name in ("mcp_library_other", "other", "echo", "mcp_other_echo", ""):
-            assert await Calls(session).result(name) == Failed()
-    assert fixture.notes("call") == []
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ('{"content": [{"type": "text", "text": "said"}]}', Delivered(("said",))),
-        ('{"content": [], "structuredContent": {"a": [1]}}', Delivered(('{"a":[1]}',), {"a": [1]})),
-        ('{"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}], "isError": false}', None),
-        ('{"content": []}', Delivered(())),
-        ('{"content": [{"type": "text", "text": "canary"}], "isError": true}', Failed(FAILED)),
-        ('{"content": [{"type": "no such type", "text": "canary"}]}', Failed(FAILED)),
-        ('{"content": "canary"}', Failed(FAILED)),
-        ("{}", Failed(FAILED)),
-        ('{"content": [], "structuredContent": {"n": 1e999}}', Failed(FAILED)),
-    ],
-)
-async def test_what_a_server_answers_becomes_an_outcome(bench: Bench, reply: str, expected: Outcome | None) -> None:
-    fixture = bench.fixture(replies={"echo": reply})
-    async with bench.session({"library": fixture.server()}) as session:
-        outcome = await Calls(session).result("mcp_library_echo")
-    if expected is None:
-        expected = Delivered(('{"type":"image","data":"AAAA","mimeType":"image/png"}',))
-    assert outcome == expected
-
-
-async def test_a_result_that_breaks_its_own_schema_fails(bench: Bench) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    described = {"name": "echo", "inputSchema": {"type": "object"}, "outputSchema": schema}
-    fixture = bench.fixture(tools=[described], replies={"echo": '{"content": [], "structuredContent": {"n": "x"}}'})
-    async with bench.session({"library": fixture.server()}) as session:
-        assert await Calls(session).result("mcp_library_echo") == Failed(FAILED)
-
-
-@pytest.mark.parametrize("tool", ["oversized", "flood"])
-async def test_a_line_over_the_limit_fails_the_call_at_once_and_the_connection_lives(bench: Bench, tool: str) -> None:
-    fixture = bench.fixture(tools=["echo", "oversized", "flood"])
-    async with bench.session({"library": fixture.server("echo", tool)}) as session:
-        calls = Calls(session)
-        assert await calls.result(f"mcp_library_{tool}") == Failed(TOO_LARGE)
-        assert await calls.result("mcp_library_echo") == Delivered(("{}",))
-
-
-async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(bench: Bench) -> None:
-    fixture = bench.fixture(tools=["echo", "hang"])
-    bounds = BridgeBounds(startup_s=WAIT_S, call_s=SHORT)
-    async with bench.session({"library": fixture.server("echo", "hang")}, bounds) as session:
-        calls = Calls(session)
-        assert await calls.result("mcp_library_hang") == Failed()
-        await noted(fixture, "cancelled")
-        assert await calls.result("mcp_library_echo") == Delivered(("{}",))
-
-
-async def test_a_cancelled_call_fails_at_once_and_the_server_is_told(bench: Bench) -> None:
-    fixture = bench.fixture(tools=["echo", "hang"])
-    outcomes: list[Outcome] = []
-    async with bench.session({"library": fixture.server("echo", "hang")}) as session:
-        calls = Calls(session)
-        number = calls.begin("mcp_library_hang", {}, answer=outcomes.append)
-        await noted(fixture, "call")
-        session.cancel(number)
-        session.cancel(number)
-        session.cancel(999)
-        await noted(fixture, "cancelled")
-        assert outcomes == [Failed()]
-        assert await calls.result("mcp_library_echo") == Delivered(("{}",))
-
-
-async def test_a_server_that_dies_in_a_call_fails_it_and_all_later_ones(bench: Bench) -> None:
-    dying, living = bench.fixture(tools=["die"]), bench.fixture()
-    async with bench.session({"dying": dying.server("die"), "living": living.server()}) as session:
-        calls = Calls(session)
-        assert await calls.result("mcp_dying_die") == Failed()
-        assert await calls.result("mcp_dying_die") == Failed()
-        assert await calls.result("mcp_living_echo") == Delivered(("{}",))
-        assert dying.alive() == []
-    assert len(dying.notes("call")) == 1
-
-
-async def test_a_keeper_that_is_killed_takes_its_server_with_it(bench: Bench) -> None:
-    fixture, other = bench.fixture(), bench.fixture()
-    async with bench.session({"library": fixture.server(), "other": other.server()}) as session:
-        (server,) = fixture.alive()
-        keeper = server.parent()
-        assert keeper is not None
-        keeper.kill()
-        calls = Calls(session)
-        await to_thread.run_sync(survivors, [server])
-        assert fixture.alive() == []
-        assert await calls.result("mcp_library_echo") == Failed()
-        assert await calls.result("mcp_other_echo") == Delivered(("{}",))
-
-
-async def test_a_session_has_only_so_many_calls_at_a_time(bench: Bench) -> None:
-    fixture = bench.fixture(tools=["echo", "hang"])
-    outcomes: list[Outcome] = []
-    async with bench.session({"library": fixture.server("echo", "hang")}) as session:
-        calls = Calls(session)
-        for _ in range(MAX_CALLS):
-            calls.begin("mcp_library_hang", {}, answer=outcomes.append)
-        await noted(fixture, "call", MAX_CALLS)
-        assert await calls.result("mcp_library_echo") == Failed()
-        assert outcomes == []
-    assert outcomes == [Failed()] * MAX_CALLS
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
