@@ -3,12 +3,14 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format bench acceptance clean
+.PHONY: help setup demo test format bench acceptance docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.installed
+DOCS := .venv/.installed-docs
+SITE := rm -rf build/site && $(BIN)/python -m sphinx -q -E -W --keep-going -c tools/site -d build/doctrees . build/site
 PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
 
 help:
@@ -16,6 +18,7 @@ help:
 	@echo 'make demo     see the main job work, offline, without credentials'
 	@echo 'make test     run the whole test suite'
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
+	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
 	@echo 'make bench    measure the server from outside'
 	@echo 'make acceptance    try setup with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
@@ -37,7 +40,7 @@ check-style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 
-check-types: $(STAMP)
+check-types: $(DOCS)
 	$(BIN)/mypy --platform linux
 	$(BIN)/mypy --platform darwin
 
@@ -47,11 +50,17 @@ check-imports: $(STAMP)
 check-javascript: $(STAMP)
 	sh tools/check_javascript.sh
 
-check-documents: $(STAMP)
+check-documents: $(DOCS)
 	$(BIN)/python tools/check_docs.py
+	$(SITE)
 	$(BIN)/python tools/command_reference.py --check
 	$(BIN)/python tools/doctor_reference.py --check
 	$(BIN)/python tools/check_configuration.py
+
+docs: $(DOCS)
+	@sh tools/install_javascript.sh
+	$(SITE)
+	@echo 'The site is there: build/site/index.html'
 
 format: $(STAMP)
 	$(BIN)/ruff format .
@@ -71,3 +80,7 @@ clean:
 $(STAMP): pyproject.toml
 	@sh tools/make_environment.sh $(PYTHONS)
 	@touch $(STAMP)
+
+$(DOCS): $(STAMP)
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]' </dev/null
+	@touch $(DOCS)

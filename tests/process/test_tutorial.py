@@ -1,0 +1,77 @@
+"""The tutorial does what it says: its commands run in a throw-away home, and print what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from pi_session_mcp.setup.release import find_installation, require_lasting
+from pi_session_mcp.setup.result import SetupCode, Stopped
+from tests.support.environment import ensure_installed
+from tests.support.stub_client import install_stub_clients
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "tutorial.md"
+LIMIT_S: Final = 170
+COLUMNS: Final = 120
+"""Wide enough that no line of the page is wrapped."""
+
+
+def blocks(language: str) -> list[str]:
+    """The text of each block of the page that is marked as `language`."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def lines_missing(expected: list[str], printed: list[str]) -> list[str]:
+    """The lines of `expected` that are not in `printed` in this order; an ellipsis stands for anything."""
+    rest = iter(printed)
+    patterns = [(line, re.compile(".*".join(map(re.escape, line.split("…"))))) for line in expected]
+    return [line for line, pattern in patterns if not any(pattern.fullmatch(each) for each in rest)]
+
+
+def can_be_registered(environment: dict[str, str]) -> bool:
+    """Whether setup would register this installation: it refuses a checkout in a directory for temporary files."""
+    try:
+        require_lasting(find_installation(environment), environment)
+    except Stopped as refused:
+        return refused.code is not SetupCode.INSTALLATION_EPHEMERAL
+    return True
+
+
+def test_the_commands_of_the_tutorial_print_what_it_shows_and_leave_no_file(tmp_path: Path) -> None:
+    ensure_installed()
+    stubs = install_stub_clients(tmp_path / "home", tmp_path / "programs", clients=("claude",))
+    programs = (Path(sys.executable).parent, stubs.programs, "/usr/bin", "/bin")
+    environment = {
+        "HOME": str(stubs.home),
+        "PATH": os.pathsep.join(map(str, programs)),
+        "COLUMNS": str(COLUMNS),
+        "LC_ALL": "C.UTF-8",
+    }
+    script = [line for block in blocks("sh") for line in block.splitlines()]
+    shown = [line for block in blocks("text") for line in block.splitlines()]
+    registers = can_be_registered(environment)
+    if not registers:
+        script = [line for line in script if not line.startswith("pi-session-mcp setup")]
+        shown = [line for line in shown if "claude-code:user" not in line]
+
+    ran = subprocess.run(
+        ["bash", "-eu", "-c", "\n".join(script)],
+        env=environment,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+    assert shown
+    assert lines_missing(shown, ran.stdout.splitlines()) == []
+    assert not (stubs.home / "pi-tutorial").exists()
+    assert [verb for verb in stubs.verbs("claude") if verb in {"add", "remove"}] == ["add", "remove"] * registers
