@@ -1,4 +1,4 @@
-"""`pi-session-mcp config check` and `config schema`: the operator's file, its place of error and its rules."""
+"""`pi-session-mcp config`: the operator's file, its place of error and its rules. `config init` has its own module."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from pi_session_mcp.cli import config_init
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 
-HELP: Final = """Check the configuration, or print its JSON Schema.
+HELP: Final = """Write, check or explain the configuration.
 
 \b
 Example:
-  pi-session-mcp config check
+  pi-session-mcp config init
 """
 
 _CHECK_HELP: Final = """Check the configuration and start nothing.
@@ -46,6 +47,7 @@ Example:
 
 def group(app: typer.Typer) -> typer.Typer:
     """`app` with this group's commands."""
+    app.command("init", help=config_init.HELP)(config_init.init)
     app.command("check", help=_CHECK_HELP)(check)
     app.command("schema", help=_SCHEMA_HELP)(schema)
     return app

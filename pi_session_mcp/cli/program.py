@@ -10,13 +10,13 @@ import re
 import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from pi_session_mcp import __version__
-from pi_session_mcp.cli import config, demo, doctor, extensions, runtime, serve, setup
+from pi_session_mcp.cli import config, demo, doctor, extensions, install_completion, runtime, serve, setup
+from pi_session_mcp.cli.grammar import read
 from pi_session_mcp.cli.outcome import Answer, Command, Document, Misuse, Show
 from pi_session_mcp.cli.streams import MAX_COLUMNS, MIN_COLUMNS
 from pi_session_mcp.errors import ExitStatus
@@ -43,6 +43,7 @@ def new_app(help_text: str) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
+        add_completion=False,  # ours need no Python at each press of a key, see `completion`
     )
 
 
@@ -71,19 +72,26 @@ def parse(arguments: Sequence[str]) -> Command:
             parsed: Any = build()(
                 list(arguments), prog_name=PROGRAM, standalone_mode=False, terminal_width=_help_columns()
             )
+    except _ChosenError as chosen:
+        return chosen.command
     except typer.TyperException as misunderstood:
         return _always(_misuse(misunderstood))
     except SystemExit as ended:
         parsed = ended.code
     if callable(parsed):
         return _as_command(parsed)
-    if not parsed:
-        return _always(_document(said.getvalue(), arguments))
-    return _always(Misuse("This shell cannot be completed for; name one of those below.", _SHELLS))
+    return _always(_document(said.getvalue(), arguments))
 
 
-_DOCUMENTS: Final = frozenset({"--help", "--version"})
-_SHELLS: Final = (("shells", ("bash", "fish", "zsh")),)
+_DOCUMENTS: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
+
+
+class _ChosenError(Exception):
+    """Carries out of Typer the command that an option of the whole program stands for."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__()
+        self.command = command
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - Typer calls it with the option's value
@@ -92,12 +100,46 @@ def _version(asked: bool) -> None:  # noqa: FBT001 - Typer calls it with the opt
         raise typer.Exit
 
 
+def _install_completion(asked: bool) -> None:  # noqa: FBT001 - the same
+    if asked:
+        raise _ChosenError(install_completion.install(read(build())))
+
+
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        raise _ChosenError(install_completion.show(shell, read(build())))
+
+
+def _shells() -> list[str]:
+    return list(install_completion.SHELLS)
+
+
 def _root(
     *,
     version: Annotated[
         bool,
         typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version),
     ] = False,
+    install_completion: Annotated[
+        bool,
+        typer.Option(
+            "--install-completion",
+            help="Install completion for the shell that this is run from.",
+            is_eager=True,
+            callback=_install_completion,
+        ),
+    ] = False,
+    show_completion: Annotated[
+        str | None,
+        typer.Option(
+            "--show-completion",
+            metavar="SHELL",
+            help="Print the completion script for bash, fish or zsh.",
+            is_eager=True,
+            callback=_show_completion,
+            autocompletion=_shells,
+        ),
+    ] = None,
 ) -> None:
     """Options that stand before every command."""
 
@@ -143,16 +185,7 @@ def _option_names(command: Any, context: Any) -> list[str]:
 def _document(text: str, arguments: Sequence[str]) -> Document:
     if "--version" in arguments and "--help" not in arguments:
         return Document(text, "version", ExitStatus.OK, reported=__version__)
-    completes = any("-completion" in argument for argument in arguments)
-    return Document(_without_home(text), "completion" if completes else "help", ExitStatus.OK)
-
-
-def _without_home(text: str) -> str:
-    """Typer names the file that `--install-completion` wrote; the home directory's name is nobody's business."""
-    try:
-        return text.replace(str(Path.home()), "~")
-    except RuntimeError:
-        return text
+    return Document(text, "help", ExitStatus.OK)
 
 
 def _help_columns() -> int:

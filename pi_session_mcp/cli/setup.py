@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.result import Finding, Operation, Result
     from pi_session_mcp.setup.targets import Target
 
-HELP: Final = """Register this server with MCP clients, or see what would be done.
+HELP: Final = """Register with MCP clients, or see what would be done.
 
 Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean the
 current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from pi_session_mcp.doctor.facts import Package
-from pi_session_mcp.doctor.reading import read_regular
+from pi_session_mcp.platform.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,7 +30,7 @@ from pi_session_mcp.doctor.facts import (
     Unseen,
     Workspace,
 )
-from pi_session_mcp.doctor.reading import read_regular
+from pi_session_mcp.platform.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

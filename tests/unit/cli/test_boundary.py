@@ -74,7 +74,7 @@ def test_every_misuse_names_the_valid_names_and_never_the_word_that_was_given(
 
 def test_an_unknown_command_names_the_known_ones(shell: Shell) -> None:
     assert "config, demo, doctor, extensions, runtime, serve" in " ".join(shell.run("doctr").err.split())
-    assert "check, schema" in shell.run("config", "chk").err
+    assert "check, init, schema" in shell.run("config", "chk").err
     assert "install, status" in shell.run("runtime", "x").err
 
 
@@ -272,18 +272,3 @@ def test_a_spinner_on_the_terminal_stays_out_of_the_report(shell: Shell) -> None
 
 def test_a_pipe_gets_no_colour_whatever_force_color_says(shell: Shell) -> None:
     assert "\x1b" not in shell.run("frobnicate", env={"FORCE_COLOR": "3", "TERM": "xterm"}).err
-
-
-def test_install_completion_names_its_file_without_the_home_directory(shell: Shell, tmp_path: Path) -> None:
-    ended = shell.run("--install-completion", "bash", env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
-
-    assert ended.code == 0
-    assert "~/" in ended.out
-    assert str(tmp_path) not in ended.out + ended.err
-    assert (tmp_path / ".bashrc").exists()
-
-
-def test_an_unknown_shell_is_misuse(shell: Shell) -> None:
-    ended = shell.run("--install-completion", "csh", env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
-
-    assert ended.code == 64

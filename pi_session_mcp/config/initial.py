@@ -1,0 +1,78 @@
+"""The text of a first configuration, and the one way to put it in place: never over anything. Pure but for `create`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pi_session_mcp.platform.files import sync_descriptor, sync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+READ_ONLY_PROFILE: Final = "read-only"
+CODING_PROFILE: Final = "coding"
+_LONGEST_ALIAS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """What a first configuration says. Paths are absolute."""
+
+    workspaces: Mapping[str, Path]
+    provider: str
+    model: str
+    thinking_level: str
+    coding: bool
+    pi_agent_directory: Path | None = None
+
+
+def text_of(initial: Initial) -> bytes:
+    """The file's bytes: indented JSON, whatever the names in it are made of."""
+    document: dict[str, Any] = {
+        "workspaces": {alias: str(path) for alias, path in initial.workspaces.items()},
+        "executionProfiles": {READ_ONLY_PROFILE: {"default": True, **_profile(initial, "read-only")}},
+    }
+    if initial.coding:
+        document["executionProfiles"][CODING_PROFILE] = _profile(initial, "coding")
+    if initial.pi_agent_directory is not None:
+        document["piAgentDirectory"] = str(initial.pi_agent_directory)
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def alias_for(name: str) -> str:
+    """An alias that a directory of this name suggests."""
+    plain = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")
+    return re.sub(r"^[^a-z]*", "", plain)[:_LONGEST_ALIAS] or "workspace"
+
+
+def create(path: Path, content: bytes) -> None:
+    """Make the file at `path`, whole and with mode 0600, durable. What is there already stays as it is.
+
+    The content is written beside it first and gets its name by a link, which no file system lets replace anything:
+    a half-written configuration would block the next attempt. Raises `FileExistsError`, or another `OSError`.
+    """
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            sync_descriptor(file.fileno())
+        os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
+    sync_directory(path.parent)
+
+
+def _profile(initial: Initial, permission: str) -> dict[str, Any]:
+    return {
+        "permissionProfile": permission,
+        "provider": initial.provider,
+        "model": initial.model,
+        "thinkingLevel": initial.thinking_level,
+    }

@@ -1,0 +1,144 @@
+"""Which models Pi knows on this machine, from its files alone: nothing is run, connected to or written.
+
+Pi itself decides at a session's start; this is what an operator is likely to mean when a first configuration is
+written. A provider counts as known when Pi has a stored credential for it, or when `models.json` defines models of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pi_session_mcp.platform.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+THINKING_LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+_BY_PREFERENCE: Final = ("medium", "high", "low", "xhigh", "max", "minimal", "off")
+_ONLY_IF_MAPPED: Final = frozenset({"xhigh", "max"})
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_STRING: Final = r'"(?:\\.|[^"\\])*+"'
+_STRING_OR_COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*", re.DOTALL)
+_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(\s*[}}\]])", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One chat model of a provider; `levels` are the thinking levels that it has."""
+
+    id: str
+    levels: tuple[str, ...]
+
+    @property
+    def usual_level(self) -> str:
+        """The level for somebody who has not said: medium, or what comes near."""
+        return next((level for level in _BY_PREFERENCE if level in self.levels), "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Providers by name with their models, and what Pi itself starts with, where its settings say so."""
+
+    providers: dict[str, tuple[Model, ...]]
+    default_provider: str | None = None
+    default_model: str | None = None
+    default_level: str | None = None
+
+    def model(self, provider: str, model: str) -> Model | None:
+        """The model of that name, if it is known."""
+        return next((one for one in self.providers.get(provider, ()) if one.id == model), None)
+
+
+def known_models(agent_directory: Path, sdk_package: Path | None) -> Known:
+    """What the files in Pi's agent directory say, with the catalogue that comes with the SDK in `sdk_package`.
+
+    A file that is absent, damaged or not what it should be says nothing; so does one over 16 MiB.
+    """
+    custom = _objects(_read(agent_directory / "models.json", forgiving=True).get("providers"))
+    credentials = _objects(_read(agent_directory / "auth.json"))
+    settings = _read(agent_directory / "settings.json")
+    named = [*credentials, *(name for name, provider in custom.items() if _list(provider.get("models")))]
+    return Known(
+        {name: _models(custom.get(name, {}), _catalogue(sdk_package, name)) for name in dict.fromkeys(named)},
+        default_provider=_text(settings.get("defaultProvider")),
+        default_model=_text(settings.get("defaultModel")),
+        default_level=_level(settings.get("defaultThinkingLevel")),
+    )
+
+
+def _models(provider: dict[str, Any], catalogue: Iterable[dict[str, Any]]) -> tuple[Model, ...]:
+    """The provider's own models before those of the catalogue; of two with one id the first counts."""
+    described = (*_list(provider.get("models")), *catalogue)
+    found: dict[str, Model] = {}
+    for one in described:
+        name = _text(one.get("id")) if isinstance(one, dict) else None
+        if name is not None:
+            found.setdefault(name, Model(name, _levels(one)))
+    return tuple(found.values())
+
+
+def _levels(described: dict[str, Any]) -> tuple[str, ...]:
+    """Pi's rule: no thinking without `reasoning`; `null` takes a level away, and the two highest must be given."""
+    if described.get("reasoning") is not True:
+        return ("off",)
+    mapped = described.get("thinkingLevelMap")
+    given = mapped if isinstance(mapped, dict) else {}
+    return tuple(
+        level for level in THINKING_LEVELS if given.get(level, None if level in _ONLY_IF_MAPPED else "") is not None
+    )
+
+
+def _catalogue(sdk_package: Path | None, provider: str) -> Iterator[dict[str, Any]]:
+    """The chat models of a provider that Pi knows by itself, as packed beside the SDK or inside it."""
+    if sdk_package is None or not provider.replace("-", "").isalnum():
+        return
+    for root in (sdk_package / "node_modules" / "@earendil-works", sdk_package.parent):
+        groups = _objects(_read(root / "pi-ai" / "dist" / "providers" / "data" / f"{provider}.json"))
+        if groups:
+            yield from (
+                one
+                for models in groups.values()
+                for one in models.values()
+                if isinstance(one, dict) and one.get("type", "chat") == "chat"
+            )
+            return
+
+
+def _read(path: Path, *, forgiving: bool = False) -> dict[str, Any]:
+    try:
+        text = read_regular(path, max_bytes=_MAX_BYTES).decode("utf-8-sig")
+        value = json.loads(_without_comments(text) if forgiving else text)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _without_comments(text: str) -> str:
+    """Pi forgives line comments and trailing commas in `models.json`, and nothing else."""
+    bare = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
+    return _STRING_OR_TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else found[1], bare)
+
+
+def _objects(value: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict):
+        return {}
+    return {name: one for name, one in value.items() if isinstance(one, dict)}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    """A name that a configuration may hold; everything else is as good as absent."""
+    if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value.strip()) <= 256:
+        return None
+    return value.strip()
+
+
+def _level(value: Any) -> str | None:
+    return value if value in THINKING_LEVELS else None
