@@ -50,6 +50,11 @@ def _shake_off_the_environment() -> None:
     `PYTHONPATH` or in the working directory would be taken for ours.
     """
     sys.path[:] = _own_path()
+    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)  # or one number stops us for minutes
+    if os.environ.get("PYTHONTRACEMALLOC"):
+        import tracemalloc
+
+        tracemalloc.stop()  # with it, our imports take ten times as long
     if "warnings" in sys.modules or sys.warnoptions:
         import warnings
 

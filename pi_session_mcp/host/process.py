@@ -66,9 +66,13 @@ class HostProcess:
 
 def start(launch: Launch) -> HostProcess:
     """Start a host. Raises `OSError`; nothing is left open then."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    output, output_end = os.pipe()
-    errors, errors_end = os.pipe()
+    (output, output_end), (errors, errors_end) = kept.open_pipes(2)
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError:
+        for descriptor in (output, output_end, errors, errors_end):
+            os.close(descriptor)
+        raise
     try:
         keeper = kept.start(
             kept.Command(

@@ -152,10 +152,25 @@ class Kept:
                 pass
 
 
+def open_pipes(count: int) -> list[tuple[int, int]]:
+    """So many pipes, each as its reading and its writing end. Raises `OSError`; nothing is left open then."""
+    made: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            made.append(os.pipe())  # noqa: PERF401 - what was made before the last one failed must be known
+    except OSError:
+        for descriptor in (end for pair in made for end in pair):
+            os.close(descriptor)
+        raise
+    return made
+
+
 def start(command: Command) -> Kept:
-    """Start a keeper for `command`. Returns as soon as the keeper's process exists; see `Kept.started`."""
-    lifeline_end, lifeline = os.pipe()
-    report, report_end = os.pipe()
+    """Start a keeper for `command`. Returns as soon as the keeper's process exists; see `Kept.started`.
+
+    Raises `OSError`; nothing is left open then.
+    """
+    (lifeline_end, lifeline), (report, report_end) = open_pipes(2)
     words = ",".join(f"{theirs}={ours}" for theirs, ours in command.descriptors.items()) or "-"
     held = -1 if command.held is None else command.held
     options = (lifeline_end, report_end, round(command.grace_s * 1000), int(command.dies_with_keeper), held, words)

@@ -163,6 +163,7 @@ def test_a_defect_at_the_start_ends_the_server_without_its_text(start: Start, fa
         {"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"},
         {"PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"},
+        {"PYTHONTRACEMALLOC": "25", "PYTHONOPTIMIZE": "2"},
         {"OTEL_PYTHON_TRACER_PROVIDER": "sdk_tracer_provider", "OTEL_PROPAGATORS": "b3", "OTEL_SDK_DISABLED": "x"},
         {
             "OTEL_TRACES_EXPORTER": "otlp",
@@ -183,6 +184,14 @@ def test_no_variable_of_a_client_stops_the_server(start: Start, variables: dict[
     child.close_stdin()
     assert child.wait() == 0
     assert child.stderr == b""
+
+
+def test_a_number_of_absurd_length_stays_refused_whatever_the_variables_say(start: Start) -> None:
+    child = start(PYTHONINTMAXSTRDIGITS="0")
+    child.send_raw(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"7" * 5000 + b"}}\n")
+
+    assert child.receive()["error"]["code"] == -32700
+    assert child.request("ping")["result"] == {}
 
 
 SHADOWED = ["json", "select", "threading", "asyncio", "anyio", "mcp", "pydantic", "typing_extensions", "mcp_types"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.host import process
 from pi_session_mcp.host.client import HostGone
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
@@ -22,7 +24,7 @@ from pi_session_mcp.host.protocol import Empty, Ping
 from tests.support import false_host
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from pi_session_mcp.diagnostics import Diagnostic
     from pi_session_mcp.host.host import Host
@@ -83,6 +85,31 @@ class Sink:
 
 async def ask(host: Host) -> None:
     await host.client.request(Ping(), Empty)
+
+
+def descriptors() -> set[str]:
+    return set(os.listdir("/dev/fd"))
+
+
+@contextmanager
+def only_so_many_more_descriptors(count: int) -> Iterator[None]:
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + count, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+async def test_a_start_that_runs_out_of_descriptors_leaves_none_open() -> None:
+    launch = Launch(Path("/bin/true"), Path("/sdk"), None, None, {"PATH": os.environ["PATH"]})
+    before = descriptors()
+    for count in range(10):  # a socket pair, two pipes, and the keeper's two
+        with only_so_many_more_descriptors(count), pytest.raises(OSError, match="Too many open files"):
+            process.start(launch)
+        assert descriptors() == before
 
 
 async def test_a_host_that_behaves_answers_and_is_gone_after_the_pool(tmp_path: Path) -> None:
