@@ -56,9 +56,5 @@ class NothingAsked:
 
 
 def untrusted_directories(asked: Asked, cwd: Path) -> Iterable[Path]:
-    """The working directory and the workspaces: a project, or a model at work in one, can write there.
-
-    A working directory `/` is no project: desktop clients start their servers there.
-    """
-    project = () if cwd == cwd.parent else (cwd,)
-    return (*project, *asked.workspaces.values())
+    """The working directory and the workspaces: a project, or a model at work in one, can write there."""
+    return (cwd, *asked.workspaces.values())

@@ -42,12 +42,6 @@ def test_a_variable_that_leads_into_the_working_directory_does_not_count(tmp_pat
         assert agent_directory(Wishes(), HOME | {"PI_CODING_AGENT_DIR": str(value)}, project) == DEFAULT
 
 
-def test_the_root_as_working_directory_is_no_project(tmp_path: Path) -> None:
-    environ = HOME | {"PI_CODING_AGENT_DIR": str(tmp_path / "agent")}
-
-    assert agent_directory(Wishes(), environ, Path("/")) == tmp_path / "agent"
-
-
 def test_a_variable_that_leads_into_a_workspace_does_not_count(tmp_path: Path) -> None:
     wishes = Wishes(workspaces={"main": tmp_path / "workspace", "other": tmp_path / "other"})
     environ = HOME | {"PI_CODING_AGENT_DIR": str(tmp_path / "other" / "agent")}
