@@ -116,8 +116,8 @@ def _launcher(configuration: Configuration, environ: Mapping[str, str], cwd: Pat
 
 
 def _working_directory() -> Path:
-    """Where the client started us; a place that nothing is below if that has been deleted."""
+    """Where the client started us; a place that nothing is below if that was deleted, or lies behind a closed door."""
     try:
         return Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         return Path(os.devnull)

@@ -2,7 +2,7 @@
 // profile that is meant for a proxy could reach a public endpoint.
 
 import { constants } from "node:fs";
-import { access, readFile, stat } from "node:fs/promises";
+import { access, lstat, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -26,8 +26,17 @@ async function isPlainFile(path) {
     await access(path, constants.R_OK);
     return true;
   } catch (error) {
-    return isMissing(error);
+    // A link that leads nowhere stands for a file that cannot be read now, perhaps on a volume that is not mounted.
+    return isMissing(error) && !(await isLink(path));
   }
+}
+
+/** @param {string} path */
+function isLink(path) {
+  return lstat(path).then(
+    (seen) => seen.isSymbolicLink(),
+    () => false,
+  );
 }
 
 /** @param {string} path */

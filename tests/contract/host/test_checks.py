@@ -209,18 +209,23 @@ def test_empty_credentials_are_fine(host: RawHost, agent_directory: Path, worksp
 
 
 @pytest.mark.parametrize("name", ["models.json", "auth.json"])
-@pytest.mark.parametrize("kind", ["a pipe", "a directory"])
+@pytest.mark.parametrize("kind", ["a pipe", "a directory", "a link that leads nowhere"])
 def test_files_of_pi_that_are_no_files_are_refused(
     host: RawHost, agent_directory: Path, workspace: Path, name: str, kind: str
 ) -> None:
     path = agent_directory / name
     path.unlink(missing_ok=True)
-    make, remove = (os.mkfifo, os.unlink) if kind == "a pipe" else (os.mkdir, os.rmdir)
-    make(path)
+    match kind:
+        case "a pipe":
+            os.mkfifo(path)
+        case "a directory":
+            path.mkdir()
+        case _:
+            path.symlink_to(agent_directory / "on a volume that is not there")
 
     with pytest.raises(Refused, match="pi_configuration"):
         host.session(workspace).load()
-    remove(path)
+    (path.rmdir if kind == "a directory" else path.unlink)()
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root can read everything")
