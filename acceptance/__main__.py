@@ -7,9 +7,7 @@ it was interrupted; its homes are gone in each case.
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
-import platform
 import signal
 import sys
 from pathlib import Path
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from acceptance.installations import Installation
-    from acceptance.programs import Program
     from acceptance.scenario import Check
 
 PASSED: Final = 0
@@ -68,6 +65,7 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m acceptance", description="Setup with real MCP clients.")
     valid = ", ".join(target.short for target in ALL_TARGETS)
     parser.add_argument("targets", nargs="*", type=_target, metavar="TARGET", help=f"all when none is named: {valid}")
+    parser.add_argument("--quick", action="store_true", help="without two at once and without interruptions")
     parser.add_argument("--configuration", choices=CONFIGURATIONS, help="only with this one")
     installed = parser.add_mutually_exclusive_group()
     installed.add_argument("--wheel", action="store_true", help="test an installation from a wheel of this checkout")
@@ -105,27 +103,18 @@ def _accept(options: argparse.Namespace) -> int:
     for target in targets:
         for configuration in CONFIGURATIONS if options.configuration is None else (options.configuration,):
             title = f"{target.short}, {configuration}"
-            checks = _one(target, configuration, by_client[target.client], installation, runtime, _titled(title))
+            with home(configuration, by_client[target.client], runtime) as made:
+                scenario = Scenario(
+                    made, by_client[target.client], target, installation, dict(os.environ), is_quick=options.quick
+                )
+                checks = scenario.run(_titled(title))
             runs.append(Run(target.short, configuration, tuple(checks)))
             _tell(title, checks)
     document = record(runs, found, installation.kind)
-    secrets = (os.path.expanduser("~"), platform.node(), str(installations.CHECKOUT), _user())
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(as_text(document, secrets), "utf-8")
+    options.json.write_text(as_text(document), "utf-8")
     _say(f"{document['passed']} of {document['checks']} checks passed.")
     return PASSED if document["failed"] == 0 else FAILED
-
-
-def _one(
-    target: Target,
-    configuration: str,
-    program: Program,
-    installation: Installation,
-    runtime: Runtime,
-    say: Callable[[str], None],
-) -> list[Check]:
-    with home(configuration, program, runtime) as made:
-        return Scenario(made, program, target, installation, dict(os.environ)).run(say)
 
 
 def _installation(options: argparse.Namespace) -> Installation:
@@ -141,12 +130,6 @@ def _runtime() -> Runtime:
         return locate(NothingAsked(), dict(os.environ), Path.cwd())
     except Refusal:
         raise HarnessError("there is no usable Node or Pi SDK: run `pi-session-mcp runtime install`") from None
-
-
-def _user() -> str:
-    """The user's name where it is one that would be noticed in a record."""
-    name = getpass.getuser()
-    return "" if name in {"root", "runner"} else name
 
 
 def _titled(title: str) -> Callable[[str], None]:

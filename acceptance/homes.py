@@ -56,8 +56,10 @@ class Home:
 def home(name: str, program: Program, runtime: Runtime) -> Iterator[Home]:
     """A home with configuration `name`. When the block is left nothing runs in it and nothing is left of it."""
     canary = f"canary-{secrets.token_hex(8)}"
-    directory = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"acceptance-{canary}-")))
+    # The name is known before the directory is there, so that a signal in between leaves nothing.
+    directory = Path(os.path.realpath(tempfile.gettempdir()), f"acceptance-{canary}")
     try:
+        directory.mkdir(mode=0o700)
         yield _furnished(directory, name, program, runtime, canary)
     finally:
         end_all(canary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,31 +35,42 @@ class Finished:
 
 
 class Started:
-    """A command in a session of its own; leaving the block ends it."""
+    """A command in a session of its own; leaving the block ends it.
+
+    It writes to files, not to pipes: what it leaves behind must not keep us waiting for the end of its output.
+    """
 
     def __init__(self, words: Sequence[str], directory: Path, environ: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(
-            list(words),
-            cwd=directory,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._streams = (tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115 - closed with the block
+        try:
+            self._process = subprocess.Popen(
+                list(words),
+                cwd=directory,
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=self._streams[0],
+                stderr=self._streams[1],
+                start_new_session=True,
+            )
+        except BaseException:
+            self._close()
+            raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
+        if not self.is_over_within(0):
             self._process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.communicate(timeout=_GRACE_S)
-        if self._process.poll() is None:
+        if not self.is_over_within(_GRACE_S):
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.communicate()
+            self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        for stream in self._streams:
+            stream.close()
 
     def interrupt(self) -> None:
         """Send it SIGINT, as a terminal would."""
@@ -72,11 +84,13 @@ class Started:
 
     def finished(self, within_s: float) -> Finished:
         """Wait for its end. Raises `HarnessError` when it takes longer."""
-        try:
-            stdout, stderr = self._process.communicate(timeout=within_s)
-        except subprocess.TimeoutExpired:
-            raise HarnessError(f"a command took longer than {within_s:.0f} s") from None
-        return Finished(self._process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+        if not self.is_over_within(within_s):
+            raise HarnessError(f"a command took longer than {within_s:.0f} s")
+        texts = []
+        for stream in self._streams:
+            stream.seek(0)
+            texts.append(stream.read().decode("utf-8", "replace"))
+        return Finished(self._process.returncode, *texts)
 
 
 def run(words: Sequence[str], directory: Path, environ: Mapping[str, str], *, within_s: float) -> Finished:

@@ -48,9 +48,9 @@ def record(runs: Iterable[Run], programs: Iterable[Program], installation: str) 
     }
 
 
-def as_text(document: Mapping[str, Any], secrets: Iterable[str]) -> str:
-    """The record to be written. Raises `HarnessError` rather than tell one of `secrets`."""
+def as_text(document: Mapping[str, Any]) -> str:
+    """The record to be written. Raises `HarnessError` rather than tell a path: nothing in it has a slash."""
     text = json.dumps(document, indent=2) + "\n"
-    if any(secret and secret in text for secret in secrets):
-        raise HarnessError("the record would tell something that it must not")
+    if "/" in text:
+        raise HarnessError("the record would tell a path")
     return text

@@ -74,6 +74,7 @@ class Scenario:
     target: Target
     installation: Installation
     real_environ: Mapping[str, str]
+    is_quick: bool = False
     checks: list[Check] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
@@ -83,10 +84,11 @@ class Scenario:
         observer.register_unrelated()
         before = observer.unrelated(), real_files(self.real_environ), self.installation.fingerprint()
         apply_s = self._nine_steps(observer, say)
-        say("two at once")
-        self._two_at_once()
-        say("interruptions")
-        self._interruptions(apply_s)
+        if not self.is_quick:
+            say("two at once")
+            self._two_at_once()
+            say("interruptions")
+            self._interruptions(apply_s)
         self._afterwards(observer, *before)
         return self.checks
 
