@@ -37,6 +37,7 @@ class Child:
         cwd: Path | None = None,
         stdin: int = subprocess.PIPE,
         stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
         hears_stderr: bool = True,
     ) -> None:
         self.process = subprocess.Popen(
@@ -45,7 +46,7 @@ class Child:
             cwd=cwd,
             stdin=stdin,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             start_new_session=True,
         )
         self.stderr = b""
