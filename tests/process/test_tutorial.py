@@ -11,11 +11,14 @@ from typing import Final
 
 from pi_session_mcp.setup.release import find_installation, require_lasting
 from pi_session_mcp.setup.result import SetupCode, Stopped
+from tests.process.test_demo import STEPS
 from tests.support.environment import ensure_installed
 from tests.support.stub_client import install_stub_clients
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "tutorial.md"
 LIMIT_S: Final = 170
+DEMONSTRATION: Final = "pi-session-mcp demo\n"
+"""It has tests of its own, and takes long."""
 COLUMNS: Final = 120
 """Wide enough that no line of the page is wrapped."""
 
@@ -51,8 +54,8 @@ def test_the_commands_of_the_tutorial_print_what_it_shows_and_leave_no_file(tmp_
         "COLUMNS": str(COLUMNS),
         "LC_ALL": "C.UTF-8",
     }
-    script = [line for block in blocks("sh") for line in block.splitlines()]
-    shown = [line for block in blocks("text") for line in block.splitlines()]
+    script = [line for block in blocks("sh") if block != DEMONSTRATION for line in block.splitlines()]
+    shown = [line for block in blocks("text")[1:] for line in block.splitlines()]
     registers = can_be_registered(environment)
     if not registers:
         script = [line for line in script if not line.startswith("pi-session-mcp setup")]
@@ -75,3 +78,13 @@ def test_the_commands_of_the_tutorial_print_what_it_shows_and_leave_no_file(tmp_
     assert lines_missing(shown, ran.stdout.splitlines()) == []
     assert not (stubs.home / "pi-tutorial").exists()
     assert [verb for verb in stubs.verbs("claude") if verb in {"add", "remove"}] == ["add", "remove"] * registers
+
+
+def test_the_tutorial_begins_with_the_demonstration_and_shows_steps_that_it_takes() -> None:
+    command, shown = blocks("sh")[0], blocks("text")[0]
+
+    named = re.findall(r"^✓ ok +(.+) \(…\)$", shown, re.MULTILINE)
+    assert command == DEMONSTRATION
+    assert len(named) == len(shown.splitlines()) - 2
+    assert lines_missing(named, list(STEPS)) == []
+    assert f"All {len(STEPS)} steps were seen to happen." in shown

@@ -14,7 +14,7 @@ from pi_session_mcp.runtime.problem import REMEDIATIONS
 from pi_session_mcp.runtime.result import INSTALL_REMEDIATIONS
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 ADVICE = sorted({text for text in (*REMEDIATIONS.values(), *INSTALL_REMEDIATIONS.values()) if text is not None})
 
 _IN_CODE = re.compile(r"`pi-session-mcp((?: [a-z-]+)+)[^`]*`")
