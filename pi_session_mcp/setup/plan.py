@@ -118,7 +118,7 @@ def plan_removal(scene: Scene, done: SetupCode) -> Plan:
         return _removal_without_record(scene.seen)
     if scene.seen is Seen.ABSENT:
         return Do(Act.FORGET, done)
-    return Do(Act.REMOVE, done) if scene.is_ours else Settled(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED)
+    return Do(Act.REMOVE, done) if scene.is_ours else _not_as_recorded(scene)
 
 
 def plan_rebind(scene: Scene) -> Plan:
@@ -132,12 +132,18 @@ def plan_rebind(scene: Scene) -> Plan:
             return Do(Act.ADD, SetupCode.REBOUND)
         return Settled(Status.FAILED, SetupCode.OWNERSHIP_DIVERGED)
     if not scene.is_ours:
-        return Settled(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED)
+        return _not_as_recorded(scene)
     if scene.live != scene.intent:
         return Do(Act.REPLACE, SetupCode.REBOUND)
     if scene.is_bound_here and not scene.record.is_pending:
         return _UNCHANGED
     return Do(Act.OWN, SetupCode.REBOUND)
+
+
+def _not_as_recorded(scene: Scene) -> Settled:
+    """Somebody changed what we own; or another scope hides it, and then nobody can tell."""
+    changed = scene.other_scope is None
+    return Settled(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED if changed else SetupCode.DIVERGENT)
 
 
 def _removal_without_record(seen: Seen) -> Settled:

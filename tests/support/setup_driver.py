@@ -66,6 +66,9 @@ class Saboteur:
             time.sleep(0.005)
 
     def _strike(self, running: Running | None) -> None:
+        if self.victim == "blind":
+            (self.notes.parent / "blind").touch()
+            return
         if self.victim in {"SIGINT", "SIGTERM"}:
             os.kill(os.getpid(), signal.Signals[self.victim])
             return
@@ -106,6 +109,8 @@ def world_of(request: Mapping[str, Any], environ: Mapping[str, str]) -> World:
         lock_within_s=request.get("lock_within_s", 60.0),
         command_within_s=request.get("command_within_s", 60.0),
     )
+    if request.get("untrusted_locks"):
+        return replace(world, system=replace(world.system, trusts_locks=lambda _directory: False))
     return replace(world, system=as_on_macos()) if request.get("macos") else world
 
 
@@ -130,14 +135,37 @@ def as_on_macos() -> System:
 
 _EXLOCK = 0x20000000  # a bit that open(2) on Linux does not know, as O_EXLOCK is not
 
-KEEPER_ON_MACOS = """
-import importlib.util, sys
+_KEEPER = """
+import importlib.util, os, sys
 spec = importlib.util.spec_from_file_location("program", {program!r})
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-program._IS_LINUX = False
+{change}
 sys.exit(program.main(sys.argv[1:]))
 """
+_BLIND = """
+seen = program.scan
+def scan():
+    if os.path.exists({flag!r}):
+        raise OSError("the table cannot be read")
+    return seen()
+program.scan = scan
+"""
+
+
+def keeper_on_macos(directory: Path) -> str:
+    """The path of a keeper that has neither a subreaper nor /proc."""
+    return _written(directory / "keeper_on_macos.py", "program._IS_LINUX = False")
+
+
+def keeper_that_goes_blind(directory: Path) -> str:
+    """The path of a keeper that cannot read the process table while `blind` exists in `directory`."""
+    return _written(directory / "keeper_that_goes_blind.py", _BLIND.format(flag=str(directory / "blind")))
+
+
+def _written(path: Path, change: str) -> str:
+    path.write_text(_KEEPER.format(program=str(kept.PROGRAM), change=change))
+    return str(path)
 
 
 def perform(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,283 @@
+"""Setup in worlds that are not as they should be: it refuses with a code, changes nothing, and tells nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.setup_worlds import Driver, Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+FOREIGN = {"type": "stdio", "command": "/opt/CANARY-command", "args": ["CANARY-arg"], "env": {"TOKEN": "CANARY-token"}}
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Iterator[Operator]:
+    with Driver() as driver:
+        yield Operator(tmp_path, driver)
+
+
+def changed(operator: Operator) -> bool:
+    """Whether any client was told to change anything."""
+    calls = [call["arguments"] for call in operator.stub.calls()]
+    return any({"add", "remove"} & set(words[:2]) for words in calls)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        ({"chatter": "A new version is available!\n"}, "inspect_failed"),
+        ({"trailer": "\nBye.\n"}, "inspect_failed"),
+        ({"language": "de"}, "inspect_failed"),
+        ({"colours": True}, "inspect_failed"),
+        ({"stdout": ""}, "inspect_failed"),
+        ({"kib": 33}, "inspect_failed"),
+        ({"kib": 1100}, "inspect_failed"),
+        ({"forever": True}, "inspect_failed"),
+        ({"exit": 3}, "inspect_failed"),
+    ],
+    ids=str,
+)
+def test_an_answer_in_no_known_form_is_never_taken_for_ours(
+    operator: Operator, behaviour: dict[str, Any], code: str
+) -> None:
+    assert operator.code("apply") == "applied"
+    operator.stub.behave("claude", "get", **behaviour)
+    told = len(operator.stub.calls())
+    for operation in ("apply", "remove"):
+        assert operator.code(operation, command_within_s=5) == code
+    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
+    assert operator.is_registered_for("first")
+
+
+def test_a_client_that_says_it_worked_and_did_nothing_is_not_believed(operator: Operator) -> None:
+    operator.stub.behave("claude", "add", writes_nothing=True)
+    assert operator.code("apply") == "apply_failed_recovery_pending"
+    operator.stub.behave("claude", "add")
+    assert operator.code("apply") == "applied"
+    operator.stub.behave("claude", "remove", writes_nothing=True)
+    assert operator.code("remove") == "cleanup_failed"
+    assert len(operator.records()) == 1
+
+
+def test_a_client_that_registers_something_else_is_not_believed(operator: Operator) -> None:
+    operator.stub.behave("claude", "add", writes_command="/bin/false")
+    assert operator.code("apply") == "apply_failed_recovery_pending"
+    operator.stub.behave("claude", "add")
+    assert operator.code("apply") == "divergence_requires_replacement"
+    assert operator.code("remove") == "ownership_diverged"
+    assert operator.registered()["command"] == "/bin/false"
+
+
+@pytest.mark.parametrize("operation", ["apply", "remove", "rebind", "rollback"])
+def test_what_is_not_ours_is_never_changed(operator: Operator, operation: str) -> None:
+    document = json.loads(operator.claude_file.read_text())
+    document["mcpServers"]["pi-session-mcp"] = FOREIGN
+    operator.claude_file.write_text(json.dumps(document))
+    answer = operator.setup(operation)
+    assert answer["exitCode"] == 1
+    assert operator.registered() == FOREIGN
+    assert not changed(operator)
+    assert "CANARY" not in json.dumps(answer)
+    assert not any(b"CANARY" in path.read_bytes() for path in operator.state.rglob("*") if path.is_file())
+
+
+def test_our_own_registration_without_a_record_is_left_to_the_operator(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    (operator.state / "ownership.json").unlink()
+    assert operator.code("apply") == "already_equivalent"
+    for operation in ("remove", "rollback", "rebind"):
+        assert operator.code(operation) == "ownership_unavailable"
+    assert operator.is_registered_for("first")
+
+
+def test_a_registration_that_was_removed_by_hand_is_told_and_made_again(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    operator.claude_file.write_text(json.dumps(operator.rest()))
+    assert operator.code("dry-run") == "ownership_diverged"
+    assert operator.code("rebind") == "ownership_diverged"
+    assert operator.code("apply") == "applied"
+    operator.claude_file.write_text(json.dumps(operator.rest()))
+    assert operator.code("remove") == "removed"
+    assert operator.records() == []
+
+
+def test_a_registration_without_a_configuration_can_still_be_removed(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    environ = {name: value for name, value in operator.environ.items() if name != "PI_SESSION_MCP_CONFIG"}
+    assert operator.code("apply", environ=environ) == "config_required"
+    assert operator.code("remove", environ=environ) == "removed"
+
+
+def test_a_doctor_who_finds_an_error_keeps_setup_from_registering(operator: Operator) -> None:
+    for operation in ("dry-run", "apply", "verify", "rebind"):
+        assert operator.code(operation, clean=False) == "doctor_failed"
+    assert operator.stub.calls() == []
+    assert operator.code("remove", clean=False) == "absent"
+
+
+def test_a_client_that_is_not_there_is_told(operator: Operator) -> None:
+    (operator.root / "programs" / "claude").unlink()
+    assert operator.code("apply") == "client_missing"
+
+
+def test_a_corrupt_client_file_stays_as_it_is(operator: Operator) -> None:
+    operator.claude_file.write_text('{"mcpServers": ')
+    assert operator.code("apply") == "inspect_failed"
+    assert operator.claude_file.read_text() == '{"mcpServers": '
+
+
+@pytest.mark.parametrize("home", [None, "", "relative/home"])
+def test_without_a_home_no_client_is_run(operator: Operator, home: str | None) -> None:
+    environ = {name: value for name, value in operator.environ.items() if name != "HOME"}
+    if home is not None:
+        environ["HOME"] = home
+    for operation in ("dry-run", "apply", "remove"):
+        assert operator.code(operation, environ=environ) == "home_unavailable"
+    assert operator.stub.calls() == []
+
+
+@pytest.mark.parametrize("value", ["", "relative"])
+def test_an_empty_or_relative_variable_for_the_state_counts_as_none(operator: Operator, value: str) -> None:
+    assert operator.code("apply", environ={**operator.environ, "XDG_STATE_HOME": value}) == "applied"
+    assert len(operator.records()) == 1
+
+
+def test_a_client_home_that_is_relative_is_refused(operator: Operator) -> None:
+    assert operator.code("apply", environ={**operator.environ, "CLAUDE_CONFIG_DIR": "x"}) == "home_unavailable"
+    assert operator.stub.calls() == []
+
+
+def link(path: Path) -> None:
+    target = path.with_name("elsewhere")
+    target.mkdir(mode=0o700)
+    path.symlink_to(target)
+
+
+UNSAFE: dict[str, Callable[[Path], None]] = {
+    "world-writable": lambda path: (path.mkdir(), path.chmod(0o777))[0],  # type: ignore[func-returns-value]
+    "group-writable": lambda path: (path.mkdir(), path.chmod(0o770))[0],  # type: ignore[func-returns-value]
+    "a link": link,
+    "a file": lambda path: (path.write_text("") and None) or None,
+}
+
+
+@pytest.mark.parametrize("kind", UNSAFE)
+@pytest.mark.parametrize("own", ["pi-session-mcp", "pi-session-mcp/setup"])
+def test_a_state_directory_that_is_not_ours_alone_is_refused(operator: Operator, kind: str, own: str) -> None:
+    path = operator.root / "home" / ".local" / "state" / own
+    path.parent.mkdir(parents=True, mode=0o700)
+    UNSAFE[kind](path)
+    before = sorted(map(str, operator.root.joinpath("home").rglob("*")))
+    for operation in ("dry-run", "apply", "remove"):
+        assert operator.code(operation) == "state_directory_unsafe"
+    assert sorted(map(str, operator.root.joinpath("home").rglob("*"))) == before
+    assert operator.stub.calls() == []
+
+
+@needs_root
+def test_in_a_home_of_somebody_else_nothing_is_made(operator: Operator) -> None:
+    home = operator.root / "home"
+    os.chown(home, 12345, 12345)
+    before = sorted(map(str, home.rglob("*")))
+    assert operator.code("apply") == "state_directory_unsafe"
+    assert sorted(map(str, home.rglob("*"))) == before
+    assert operator.stub.calls() == []
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
+def test_what_setup_keeps_is_private_whatever_the_umask(operator: Operator, umask: int) -> None:
+    assert operator.code("apply", umask=umask) in {"applied", "apply_failed_recovery_pending", "client_unsupported"}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (operator.state, *operator.state.iterdir())}
+    assert modes.pop("setup") == modes.pop("inspect") == 0o700
+    assert set(modes.values()) <= {0o600}
+
+
+def test_where_locks_cannot_be_trusted_only_what_changes_nothing_works(operator: Operator) -> None:
+    for operation in ("apply", "remove", "rollback", "rebind"):
+        assert operator.code(operation, untrusted_locks=True) == "filesystem_unsupported"
+    assert operator.stub.calls() == []
+    assert operator.code("dry-run", untrusted_locks=True) == "absent"
+    assert operator.code("verify", untrusted_locks=True) == "registration_not_equivalent"
+    assert "fence.wanted" not in operator.steps()
+
+
+def test_a_disk_that_is_full_changes_nothing(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    book = json.loads((operator.state / "ownership.json").read_text())
+    others = [{**book["records"][0], "place": f"{number:064x}"} for number in range(40)]
+    (operator.state / "ownership.json").write_text(json.dumps({**book, "records": others}))
+    operator.claude_file.write_text(json.dumps(operator.rest()))
+    assert operator.code("apply", file_bytes=8192) == "ownership_unavailable"
+    assert operator.registered() is None
+    assert operator.records() == others
+    assert not [path for path in operator.state.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b'{"schemaVersion": 1, "records": [], "more": 1}', b"[]", b"\xff", b'{"records": [], "records": []}'],
+    ids=str,
+)
+def test_damaged_records_are_refused_and_left(operator: Operator, damage: bytes) -> None:
+    assert operator.code("apply") == "applied"
+    file = operator.state / "ownership.json"
+    file.write_bytes(damage)
+    told = len(operator.stub.calls())
+    for operation in ("dry-run", "apply", "remove", "rebind", "rollback"):
+        assert operator.code(operation) == "ownership_unavailable"
+    assert file.read_bytes() == damage
+    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
+
+
+@pytest.mark.parametrize("name", ["with space", "qu'o\"te", "ünïcödé", "$HOME", "a;b"])
+def test_paths_of_every_kind_are_registered_exactly(operator: Operator, name: str) -> None:
+    operator.install(name)
+    operator.installation = name
+    assert operator.code("apply") == "applied"
+    assert operator.is_registered_for(name)
+    assert operator.code("remove") == "removed"
+
+
+@pytest.mark.parametrize("name", ["new\nline", "tab\t", " outer", "${HOME}", "back\x1b[31m"])
+def test_a_path_that_clients_cannot_show_exactly_is_refused(operator: Operator, name: str) -> None:
+    environ = {**operator.environ, "PI_SESSION_MCP_CONFIG": f"{operator.root}/{name} "}
+    assert operator.code("apply", environ=environ) == "config_required"
+    assert operator.stub.calls() == []
+
+
+def test_a_link_among_the_files_of_the_installation_is_refused(operator: Operator) -> None:
+    (operator.root / "installations" / "first" / "package" / "link").symlink_to("code.py")
+    assert operator.code("apply") == "release_unavailable"
+
+
+def test_an_upgrade_in_place_is_noticed_and_rebound(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    operator.install("first", "new = True\n")
+    assert operator.code("dry-run") == "release_binding_mismatch"
+    assert operator.code("apply") == "release_binding_mismatch"
+    told = len(operator.stub.calls())
+    assert operator.code("rebind") == "rebound"
+    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
+    assert operator.code("rebind") == "already_equivalent"
+    operator.install("first", "newer = True\n")
+    assert operator.code("remove") == "removed"
+
+
+def test_a_moved_installation_is_noticed_and_rebound(operator: Operator) -> None:
+    assert operator.code("apply") == "applied"
+    operator.installation = "second"
+    assert operator.code("dry-run") == "registration_fingerprint_mismatch"
+    assert operator.code("apply") == "registration_fingerprint_mismatch"
+    assert operator.code("rebind") == "rebound"
+    assert operator.is_registered_for("second")
+    operator.installation = "first"
+    assert operator.code("remove") == "removed"

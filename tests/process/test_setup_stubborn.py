@@ -1,0 +1,111 @@
+"""Whatever a client leaves behind: the fence stays until it is gone, and nothing is left at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
+from tests.support.setup_worlds import Driver, Operator
+from tests.support.trees import survivors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Iterator[Operator]:
+    with Driver() as driver:
+        operator = Operator(tmp_path, driver)
+        yield operator
+        for process in operator.running():
+            process.kill()
+
+
+@pytest.mark.parametrize("leaves", ["child", "session", "daemon"])
+def test_what_a_client_leaves_behind_is_ended_before_anything_goes_on(operator: Operator, leaves: str) -> None:
+    operator.stub.behave("claude", "add", leaves=leaves)
+    assert operator.code("apply") == "applied"
+    assert operator.running() == []
+    assert operator.fence_is_free()
+
+
+@pytest.mark.parametrize("verb", ["get", "add"])
+def test_a_client_that_takes_no_signal_and_never_ends_is_ended(operator: Operator, verb: str) -> None:
+    operator.stub.behave("claude", verb, ignores_term=True, hold_after=True, leaves="session")  # type: ignore[arg-type]
+    code = operator.code("apply", command_within_s=3)
+    assert code == {"get": "inspect_failed", "add": "apply_failed_recovery_pending"}[verb]
+    assert operator.running() == []
+    assert operator.fence_is_free()
+    operator.stub.behave("claude", verb)  # type: ignore[arg-type]
+    assert operator.code("apply") == {"get": "applied", "add": "pending_recovered"}[verb]
+
+
+def test_a_process_that_outlives_command_and_guardian_keeps_the_fence(operator: Operator) -> None:
+    operator.stub.behave("claude", "add", hold_after=True, leaves="session")
+    held = operator.root / "home" / ".stub" / "held.after"
+    ended = operator.setup("apply", step="add.running", victim="both", held=str(held))
+    assert ended["signal"] == 9
+    left = psutil.Process(int((operator.root / "home" / ".stub" / "left").read_text()))
+    client = psutil.Process(int(held.read_text())) if psutil.pid_exists(int(held.read_text())) else None
+    assert survivors([client] if client else []) == []
+    assert not operator.fence_is_free()
+    assert operator.code("apply", lock_within_s=0.2) == "lock_busy"
+
+    left.kill()
+    operator.until_fence_falls()
+    operator.stub.behave("claude", "add")
+    assert operator.code("apply") == "pending_recovered"
+
+
+def test_a_guardian_that_cannot_see_keeps_the_fence_and_the_run_fails(operator: Operator) -> None:
+    keeper = keeper_that_goes_blind(operator.notes.parent)
+    code = operator.code("apply", keeper=keeper, step="add.running", victim="blind")
+    assert code == "apply_failed_recovery_pending"
+    assert not operator.fence_is_free()
+    assert operator.code("apply", lock_within_s=0.2) == "lock_busy"
+
+    (operator.notes.parent / "blind").unlink()
+    operator.until_fence_falls()
+    assert operator.code("apply") in {"pending_recovered", "applied"}
+
+
+def test_without_a_process_table_no_client_is_started(operator: Operator) -> None:
+    keeper = keeper_that_goes_blind(operator.notes.parent)
+    (operator.notes.parent / "blind").touch()
+    assert operator.code("apply", keeper=keeper) == "operation_failed"
+    assert operator.stub.calls() == []
+    (operator.notes.parent / "blind").unlink()
+    operator.until_fence_falls()
+
+
+def test_with_what_macos_has_everything_works(operator: Operator) -> None:
+    operator.request = {"macos": True, "keeper": keeper_on_macos(operator.root)}
+    assert operator.code("dry-run") == "absent"
+    assert operator.code("apply") == "applied"
+    assert operator.code("apply") == "already_equivalent"
+    operator.installation = "second"
+    assert operator.code("rebind") == "rebound"
+    assert operator.is_registered_for("second")
+    assert operator.code("remove") == "removed"
+    assert operator.records() == []
+    assert operator.running() == []
+
+
+@pytest.mark.parametrize("victim", ["command", "guardian", "both", "client", "SIGINT"])
+def test_with_what_macos_has_a_killed_apply_is_finished_by_the_next(operator: Operator, victim: str) -> None:
+    operator.request = {"macos": True, "keeper": keeper_on_macos(operator.root)}
+    operator.stub.behave("claude", "add", hold_before=True)
+    held = operator.root / "home" / ".stub" / "held.before"
+    operator.setup("apply", step="add.running", victim=victim, held=str(held))
+    if victim == "both":
+        # macOS has no death signal: the client goes on, and holds the fence, until it ends by itself.
+        assert not operator.fence_is_free()
+        operator.stub.release()
+    operator.until_fence_falls()
+    operator.stub.behave("claude", "add")
+    assert operator.code("apply") == ("pending_recovered" if victim == "both" else "applied")
+    assert operator.is_registered_for("first")
