@@ -6,11 +6,13 @@ while it builds, and a page asks nobody but its own site for anything when it is
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from pi_session_mcp import __version__
@@ -51,6 +53,8 @@ NAVIGATION: Final = {
 _SITE: Final = Path(__file__).parent
 _ROOT: Final = _SITE.parents[1]
 _DIAGRAMS: Final = _ROOT / "tools/js/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"
+
+_FOREIGN: Final = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//')
 
 project = "pi-session-mcp"
 release = version = __version__
@@ -99,8 +103,18 @@ def add_navigation(_: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```\n"
 
 
+def refuse_foreign_hosts(app: Sphinx, failed: Exception | None) -> None:
+    """Raise if a page would load something from elsewhere when it is read; links to click on are fine."""
+    if failed is None:
+        for page in sorted(Path(app.outdir).rglob("*.html")):
+            if _FOREIGN.search(page.read_text(encoding="utf-8")):
+                message = f"{page.name} loads something from another host"
+                raise ExtensionError(message)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_post_transform(Diagrams)
     app.connect("source-read", add_navigation)
+    app.connect("build-finished", refuse_foreign_hosts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
