@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from docutils import nodes
-from sphinx.errors import ExtensionError
+from sphinx.errors import SphinxError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from pi_session_mcp import __version__
@@ -93,7 +93,7 @@ class Diagrams(SphinxPostTransform):
 
 
 def add_navigation(_: Sphinx, docname: str, source: list[str]) -> None:
-    """Append the navigation to the first page, and to that of the decisions, so that their files stay plain Markdown."""
+    """Append the navigation to the first page, and to that of the decisions: their files stay plain Markdown."""
     if docname == "docs/adr/index":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n[0-9]*\n```\n"
     if docname != root_doc:
@@ -109,7 +109,7 @@ def refuse_foreign_hosts(app: Sphinx, failed: Exception | None) -> None:
         for page in sorted(Path(app.outdir).rglob("*.html")):
             if _FOREIGN.search(page.read_text(encoding="utf-8")):
                 message = f"{page.name} loads something from another host"
-                raise ExtensionError(message)
+                raise SphinxError(message)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
