@@ -18,6 +18,7 @@ from platformdirs import user_cache_path
 from acceptance import installations, programs
 from acceptance.errors import HarnessError, Interrupted
 from acceptance.homes import CONFIGURATIONS, home
+from acceptance.live.runs import live_runs
 from acceptance.record import Run, as_text, record
 from acceptance.scenario import Scenario
 from pi_session_mcp.errors import Refusal
@@ -65,6 +66,7 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m acceptance", description="Setup with real MCP clients.")
     valid = ", ".join(target.short for target in ALL_TARGETS)
     parser.add_argument("targets", nargs="*", type=_target, metavar="TARGET", help=f"all when none is named: {valid}")
+    parser.add_argument("--only", choices=("setup", "live"), help="only the operations of setup, or only live work")
     parser.add_argument("--quick", action="store_true", help="without two at once and without interruptions")
     parser.add_argument("--configuration", choices=CONFIGURATIONS, help="only with this one")
     installed = parser.add_mutually_exclusive_group()
@@ -100,7 +102,7 @@ def _accept(options: argparse.Namespace) -> int:
     by_client = {program.client: program for program in found}
     runtime = _runtime()
     runs = []
-    for target in targets:
+    for target in targets if options.only != "live" else ():
         for configuration in CONFIGURATIONS if options.configuration is None else (options.configuration,):
             title = f"{target.short}, {configuration}"
             with home(configuration, by_client[target.client], runtime) as made:
@@ -110,6 +112,10 @@ def _accept(options: argparse.Namespace) -> int:
                 checks = scenario.run(_titled(title))
             runs.append(Run(target.short, configuration, tuple(checks)))
             _tell(title, checks)
+    if options.only != "setup":
+        for run in live_runs(targets, by_client, installation, runtime, dict(os.environ), _say):
+            runs.append(run)
+            _tell(f"{run.target}, {run.configuration}", run.checks)
     document = record(runs, found, installation.kind)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(as_text(document), "utf-8")

@@ -10,7 +10,7 @@ from acceptance.live.dialects import Messages, Responses
 from pi_session_mcp.setup.targets import ALIAS, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from acceptance.homes import Home
     from acceptance.live.dialects import Dialect
@@ -42,6 +42,8 @@ class LiveClient:
     environ: Callable[[str], Mapping[str, str]]
     """The variables that it needs, for the model's origin."""
     prepare: Callable[[Home, str], None]
+    unapproved: Sequence[bool]
+    """Whether discovery, a start and a prompt are done without those words."""
     exits: Mapping[str, int]
     """How it exits when it ends by itself, at SIGINT and at SIGKILL."""
 
@@ -89,6 +91,7 @@ LIVE: Final = (
         ("--allowedTools", ",".join(f"mcp__{ALIAS}__{tool}" for tool in TOOLS)),
         _claude_environ,
         lambda _home, _origin: None,
+        (False, False, False),
         {"end": 0, "SIGINT": 0, "SIGKILL": -9},
     ),
     LiveClient(
@@ -98,6 +101,7 @@ LIVE: Final = (
         tuple(word for tool in _ASKS_FIRST for word in ("-c", _approval(tool))),
         lambda _origin: {},
         _codex_configuration,
+        (True, True, False),
         {"end": 0, "SIGINT": 1, "SIGKILL": -9},
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,8 @@ from acceptance.live import place
 from acceptance.live.talk import Use
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from acceptance.live.talk import Script
 
 _LONG_MS: Final = 50_000
@@ -180,6 +181,16 @@ def _judge_longer(seen: Seen) -> Iterable[tuple[str, bool]]:
     yield "same_turn", seen["began"]["turnId"] == seen["ended"]["turnId"]
     yield "answered", _said(seen["ended"], place.COUNTED)
     yield _empty(seen)
+
+
+def ask_unapproved(told: list[bool]) -> Script:
+    """Discovery, a start and a prompt, whatever comes of them; keeps whether each was done."""
+    (capabilities,) = yield [Use("pi_capabilities_get")]
+    (started,) = yield [_start("alpha", "reader")]
+    session = started.get("session", {}).get("id", "00000000-0000-4000-8000-000000000000")
+    (prompted,) = yield [_prompt(session, place.LOOK)]
+    told += [result.get("ok") is True for result in (capabilities, started, prompted)]
+    return DONE
 
 
 def leave_running(has_begun: Callable[[], bool]) -> Script:

@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.strange.append(f"{self.command} {self.path}")
         self._send(404, "application/json", b"{}")
 
-    do_GET = do_CONNECT = _refuse
+    do_GET = do_CONNECT = _refuse  # noqa: N815 - the names are the base class's
 
     def _send(self, status: int, content_type: str, content: bytes) -> None:
         with suppress(OSError):

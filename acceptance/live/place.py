@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from pi_session_mcp.demo.model import (
     PROVIDER,
@@ -77,7 +77,7 @@ class Place:
         self._root = home.directory / "workspace"
         self.model = ScriptedModel()
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> Self:
         self.model.__enter__()
         self._furnish()
         self._script()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from acceptance.errors import HarnessError
 from acceptance.live.clients import TOOLS
-from acceptance.live.delegations import DELEGATIONS, leave_running, wait_for_ever
+from acceptance.live.delegations import DELEGATIONS, ask_unapproved, leave_running, wait_for_ever
 from acceptance.live.model import ClientModel, Dialog
 from acceptance.live.place import TRESPASSES, Place
-from acceptance.observer import Observer, real_files
 from acceptance.live.watching import StartedClient, end_all, left_of
+from acceptance.observer import Observer, real_files
 from acceptance.processes import Started
 from acceptance.record import Run
 from acceptance.scenario import Check
@@ -48,7 +48,7 @@ class Live:
     real_environ: Mapping[str, str]
     say: Callable[[str], None]
     runs: list[Run] = field(default_factory=list)
-    registered: bool = False
+    approved: bool = False
 
     def run(self) -> list[Run]:
         """All of them. Raises `HarnessError` when the client does not work as a client."""
@@ -66,7 +66,10 @@ class Live:
         self.say("without us")
         self.usual = _lines(self._delegate(Dialog(_say_ok())).stderr)
         self._keep("registration", [self._setup("--apply", "ok (applied)")])
-        self.registered, registered = True, observer.registrations()
+        registered = observer.registrations()
+        self.say("unapproved")
+        self._keep("unapproved", list(self._unapproved()))
+        self.approved = True
         for delegation in DELEGATIONS:
             self.say(delegation.name)
             self._keep(delegation.name, self._delegated(delegation))
@@ -96,6 +99,16 @@ class Live:
         if delegation.name == "analysis":
             checks += self._trespasses()
         return checks
+
+    def _unapproved(self) -> Iterator[Check]:
+        """Nothing that our tools may do is done without the words that approve it."""
+        told: list[bool] = []
+        dialog = Dialog(ask_unapproved(told))
+        done = self._delegate(dialog, "Have the code word found, unasked.")
+        yield Check("exit", done.status == 0, f"exit {done.status}")
+        yield Check("done", told == list(self.client.unapproved), ", ".join("done" if each else "not" for each in told))
+        yield _check("model_not_asked", not self.place.model.requests)
+        yield from self._checks(dialog, fixed=False)
 
     def _ended(self, way: str) -> list[Check]:
         asked = len(self.place.model.requests)
@@ -147,12 +160,12 @@ class Live:
 
     def _started(self, dialog: Dialog, prompt: str) -> StartedClient:
         self.model.dialog = dialog
-        proxy = {name: self.model.origin for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+        proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.model.origin)
         proxy |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         environ = {**self.home.environ, **proxy, **self.client.environ(self.model.origin)}
         program = str(self.program.directory / self.program.word)
         options = self.client.options(prompt)
-        if self.registered:
+        if self.approved:
             options += self.client.approvals
         return StartedClient((program, *options), self.home.project, environ)
 

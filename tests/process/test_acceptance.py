@@ -33,7 +33,16 @@ class Harness:
         install_stub_clients(directory / "home", self.clients)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        options = ("--clients", str(self.clients), "--json", str(self.record), "--cache", str(self.temporary / "cache"))
+        options = (
+            "--only",
+            "setup",
+            "--clients",
+            str(self.clients),
+            "--json",
+            str(self.record),
+            "--cache",
+            str(self.temporary / "cache"),
+        )
         process = subprocess.Popen(
             [sys.executable, "-m", "acceptance", *options, *words],
             cwd=CHECKOUT,
