@@ -113,8 +113,15 @@ def _result(operation: Operation, targets: list[Target]) -> Result:
 
     adopt_orphans()
     names = frozenset(str(tool["name"]) for tool in TOOLS)
-    world = World(environ=os.environ, cwd=Path.cwd(), doctor_is_clean=_doctor_is_clean, tools=names)
+    world = World(environ=os.environ, cwd=_cwd(), doctor_is_clean=_doctor_is_clean, tools=names)
     return run(operation, targets, world)
+
+
+def _cwd() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)  # it was deleted: nothing can run there, and nothing below it is anybody's project
 
 
 def _doctor_is_clean() -> bool:
