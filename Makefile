@@ -31,7 +31,7 @@ demo: setup
 	@$(BIN)/pi-session-mcp demo
 
 test: setup
-	$(BIN)/pytest tests
+	$(BIN)/pytest tests -n 2 --dist loadfile
 
 check: check-style check-types check-imports check-javascript check-documents
 
