@@ -21,7 +21,7 @@ help:
 	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
 	@echo 'make bench    measure the server from outside'
-	@echo 'make acceptance    try setup with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
+	@echo 'make acceptance    try setup and work with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
 	@echo 'make clean    remove everything that make created'
 
 setup: $(STAMP)
