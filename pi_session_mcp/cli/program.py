@@ -80,6 +80,8 @@ def parse(arguments: Sequence[str]) -> Command:
         parsed = ended.code
     if callable(parsed):
         return _as_command(parsed)
+    if parsed == ExitStatus.INTERRUPTED:  # what Typer makes of the interrupt that the boundary waits for
+        raise KeyboardInterrupt
     return _always(_document(said.getvalue(), arguments))
 
 
