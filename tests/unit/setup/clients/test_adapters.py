@@ -25,6 +25,7 @@ from pi_session_mcp.setup.registration import Registration, registration_of
 from pi_session_mcp.setup.targets import ALL_TARGETS, SCOPES, Target
 from tests.support.plain_runner import PlainRunner
 from tests.support.stub_client import ClientName, StubHome, install_stub_clients
+from tests.unit.setup.clients.recordings import recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -360,3 +361,34 @@ def test_every_target_has_an_adapter_that_names_its_scopes(world: World) -> None
         assert (client.name, client.scopes) == (target.client, SCOPES[target.client])
         assert client.accepts(target)
     assert isinstance(world.client(claude("user")), ClaudeCode)
+
+
+# --- what real clients' help says -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayingRunner:
+    """A `Runner` that answers everything with one recorded output."""
+
+    output: ClientOutput
+
+    async def run(self, command: ClientCommand) -> ClientOutput:
+        return self.output
+
+
+@pytest.mark.parametrize(("client", "family"), [("claude-code", "claude-code"), ("codex", "codex")])
+async def test_the_recorded_help_of_real_clients_names_what_we_need(world: World, client: str, family: str) -> None:
+    helps = [call.output for call in recorded(family) if call.arguments == ("mcp", "--help")]
+
+    for output in helps:
+        adapter = world.client(Target(client, "user"))
+        assert await adapter.discover(ReplayingRunner(output)) is Discovery.USABLE
+    assert helps
+
+
+async def test_a_help_that_lacks_one_of_the_three_commands_is_not_enough(world: World) -> None:
+    (output,) = [call.output for call in recorded("codex") if call.arguments == ("mcp", "--help")]
+    for verb in (b"get", b"add", b"remove"):
+        lacking = ClientOutput(0, output.stdout.replace(b"  " + verb, b"  x" + verb), b"")
+        adapter = world.client(Target("codex", "user"))
+        assert await adapter.discover(ReplayingRunner(lacking)) is Discovery.UNSUPPORTED

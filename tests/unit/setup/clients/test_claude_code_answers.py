@@ -127,6 +127,7 @@ def ours(version: str = "2.1.332", label: str = "get-user") -> str:
         ("chatter in the middle", ours().replace("  Type", "warning: old\n  Type"), "", 0),
         ("an empty line in the middle", ours().replace("  Type", "\n  Type"), "", 0),
         ("colours", ours().replace("  Scope", "\x1b[1m  Scope\x1b[0m"), "", 0),
+        ("colours in the health alone", ours().replace("✔", "\x1b[32m✔\x1b[0m"), "", 0),
         ("a network's line ends", ours().replace("\n", "\r\n"), "", 0),
         ("no last line end", ours().rstrip("\n"), "", 0),
         ("two answers", ours() * 2, "", 0),
