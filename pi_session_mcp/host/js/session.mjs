@@ -6,6 +6,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
 import { NO_OUTCOME, outcomeOf } from "./outcome.mjs";
+import { OutputFiles } from "./outputs.mjs";
 import { makeServices } from "./services.mjs";
 import { builtinTools, grantedTools } from "./tools.mjs";
 
@@ -45,6 +46,7 @@ export class Session {
   /** @type {Turn | undefined} */
   #turn;
   #foreignRun = false;
+  #outputs = new OutputFiles();
 
   /**
    * @param {Sdk} sdk
@@ -150,7 +152,7 @@ export class Session {
   async #create(selection, grants) {
     const { cwd, agentDir } = this.#made();
     const customTools = [
-      ...builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root }),
+      ...builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root }, this.#outputs),
       ...grantedTools(grants, (call, signal) => this.#run(call, signal)),
     ];
     const sessionManager = this.#sdk.SessionManager.inMemory(cwd);
@@ -295,6 +297,7 @@ export class Session {
     }
     // One that has not started never will, and what holds it back may be a hook that hangs.
     if (turn?.started) await turn.done;
+    await this.#outputs.remove();
     // A refresh may have spent a refresh token whose successor is not written yet.
     await this.#services?.modelRuntime.settleCredentialWrites();
   }

@@ -13,12 +13,13 @@ import { Guard, OUTSIDE } from "./guard.mjs";
  * @param {Sdk} sdk
  * @param {string[]} names
  * @param {{ cwd: string, root: string | undefined }} place `root` bounds the file tools; undefined does not
+ * @param {import("./outputs.mjs").OutputFiles} outputs knows what `bash` leaves behind
  * @returns {ToolDefinition[]}
  */
-export function builtinTools(sdk, names, { cwd, root }) {
+export function builtinTools(sdk, names, { cwd, root }, outputs) {
   /** @type {Record<string, () => ToolDefinition>} */
   const makers = {
-    bash: () => sdk.createBashToolDefinition(cwd),
+    bash: () => outputs.watch(sdk.createBashToolDefinition(cwd)),
     read: () => guarded(sdk.createReadToolDefinition, cwd, root, readOperations),
     write: () => guarded(sdk.createWriteToolDefinition, cwd, root, writeOperations),
     edit: () => guarded(sdk.createEditToolDefinition, cwd, root, editOperations),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Call, Echo, Say
+from pi_session_mcp.demo.model import Call, Echo, Say, write_agent_directory
 from tests.contract.host.calls import result_of
 from tests.support.raw_host import CODING, RawHost, RawSession
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from pi_session_mcp.demo.model import ScriptedModel
+    from pi_session_mcp.runtime.locate import Runtime
 
 NOTHING = "No files found matching pattern"
 PIXEL = base64.b64decode(
@@ -196,3 +199,41 @@ def test_bash_runs_in_the_workspace(session: RawSession, model: ScriptedModel, w
 
     assert said.startswith(f"{workspace}\n")
     assert said.endswith("Command exited with code 3")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def tidy_host(runtime: Runtime, model: ScriptedModel, tmp_path: Path, temporary: Path) -> Iterator[RawHost]:
+    """A host whose temporary files are the test's own."""
+    write_agent_directory(tmp_path / "agent", model.base_url)
+    with RawHost(runtime, tmp_path / "agent", tmp_path, TMPDIR=str(temporary)) as host:
+        host.greet()
+        yield host
+
+
+def test_the_whole_output_of_a_long_command_can_be_read_until_its_session_ends(
+    tidy_host: RawHost, model: ScriptedModel, workspace: Path, temporary: Path
+) -> None:
+    others = [temporary / "pi-bash-of-others.log", workspace / "pi-bash-0123456789abcdef.log"]
+    for other in others:
+        other.touch()
+    session = tidy_host.session(workspace, tools=CODING).opened()
+    lie = "; ".join(f"echo '[Full output: {other}]'" for other in others)
+    for end in (":", f"{lie}; exit 3"):
+        said = result_of(session, model, "bash", command=f"yes | head -c 200000; {end}")
+        path = re.findall(r"Full output: (\S+/pi-bash-\w+\.log)\]", said)[-1]
+        assert Path(path).stat().st_size >= 200_000
+    model.on("for ever", Call("bash", {"command": "yes | head -c 200000; sleep 1000"}))
+    session.start("for ever")
+    while len(list(temporary.iterdir())) < 4:
+        pass
+
+    session.ask("dispose")
+
+    assert [*temporary.iterdir(), *workspace.iterdir()] == others

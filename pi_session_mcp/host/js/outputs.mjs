@@ -1,0 +1,57 @@
+// The files in which Pi's `bash` keeps the whole output of a command when the model gets only its end. They hold what
+// the model may still want to read, and Pi never removes them: we do, with the session.
+
+import { unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+/** @typedef {import("./sdk.d.ts").ToolDefinition} ToolDefinition */
+
+const NAME = /^pi-bash-[0-9a-f]{16}\.log$/;
+const IN_AN_ERROR = /Full output: (\/[^\n]+\.log)\]/g;
+
+export class OutputFiles {
+  /** @type {Set<string>} */
+  #paths = new Set();
+  #removed = false;
+
+  /**
+   * The same tool, and its files are known here. A command that fails or is aborted names its file only in its text.
+   * @param {ToolDefinition} bash
+   * @returns {ToolDefinition}
+   */
+  watch(bash) {
+    return {
+      ...bash,
+      execute: async (callId, parameters, signal, onUpdate, context) => {
+        const update = (/** @type {any} */ partial) => {
+          this.#note(partial?.details?.fullOutputPath);
+          /** @type {any} */ (onUpdate)?.(partial);
+        };
+        try {
+          const result = await bash.execute(callId, parameters, signal, update, context);
+          this.#note(/** @type {any} */ (result)?.details?.fullOutputPath);
+          return result;
+        } catch (error) {
+          for (const [, path] of String(error).matchAll(IN_AN_ERROR)) this.#note(path);
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** @param {unknown} path commands can print what they like, so only what Pi itself would have made counts */
+  #note(path) {
+    if (typeof path !== "string" || !NAME.test(basename(path)) || path !== join(tmpdir(), basename(path))) return;
+    this.#paths.add(path);
+    if (this.#removed) void this.remove();
+  }
+
+  /** Removes them, and from now on at once what is still to come. */
+  async remove() {
+    this.#removed = true;
+    const paths = [...this.#paths];
+    this.#paths.clear();
+    await Promise.all(paths.map((path) => unlink(path).catch(() => {})));
+  }
+}
