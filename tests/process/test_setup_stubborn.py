@@ -95,6 +95,12 @@ def test_with_what_macos_has_everything_works(operator: Operator) -> None:
     assert operator.running() == []
 
 
+def test_with_what_macos_has_another_type_of_volume_than_the_roots_is_refused(operator: Operator) -> None:
+    operator.request = {"macos": True, "keeper": keeper_on_macos(operator.root)}
+    assert operator.code("apply", other_volume=str(operator.root / "home")) == "filesystem_unsupported"
+    assert operator.stub.calls() == []
+
+
 @pytest.mark.parametrize("victim", ["command", "guardian", "both", "client", "SIGINT"])
 def test_with_what_macos_has_a_killed_apply_is_finished_by_the_next(operator: Operator, victim: str) -> None:
     operator.request = {"macos": True, "keeper": keeper_on_macos(operator.root)}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pi_session_mcp.keeper import kept, orphans, program
+from pi_session_mcp.platform.filesystem import has_trusted_locks
 from pi_session_mcp.platform.lock import attempt_exlock
 from pi_session_mcp.setup.release import Installation
 from pi_session_mcp.setup.result import Operation
@@ -111,11 +112,14 @@ def world_of(request: Mapping[str, Any], environ: Mapping[str, str]) -> World:
     )
     if request.get("untrusted_locks"):
         return replace(world, system=replace(world.system, trusts_locks=lambda _directory: False))
-    return replace(world, system=as_on_macos()) if request.get("macos") else world
+    return replace(world, system=as_on_macos(request.get("other_volume"))) if request.get("macos") else world
 
 
-def as_on_macos() -> System:
-    """What macOS has instead, on Linux: one call that opens and locks, `ps`, and a rule for file systems."""
+def as_on_macos(other_volume: str | None) -> System:
+    """What macOS has instead, on Linux: one call that opens and locks, `ps`, and a rule for file systems.
+
+    What lies on `other_volume` is of another type than the root.
+    """
     program._IS_LINUX = False
 
     def open_locked(path: Path, flags: int) -> int:
@@ -130,7 +134,13 @@ def as_on_macos() -> System:
     def attempt(path: Path) -> int | None:
         return attempt_exlock(path, open_locked=open_locked, flag=_EXLOCK)
 
-    return replace(this_system(), attempt_lock=attempt)
+    def type_of(path: Path | str) -> int:
+        return 27 if other_volume is not None and Path(path).is_relative_to(other_volume) else 26
+
+    def trusts_locks(directory: Path) -> bool:
+        return has_trusted_locks(directory, platform="darwin", type_of=type_of)
+
+    return replace(this_system(), attempt_lock=attempt, trusts_locks=trusts_locks)
 
 
 _EXLOCK = 0x20000000  # a bit that open(2) on Linux does not know, as O_EXLOCK is not
