@@ -87,9 +87,19 @@ def _furnished(directory: Path, name: str, program: Program, runtime: Runtime, c
     if sys.platform == "darwin":
         state = directory / "Library" / "Application Support"
     if name == "full":
+        _keep_by_hand(directory)
         environ |= _variables(directory)
         state = directory / "xdg" / "state"
     return Home(directory, project, state / "pi-session-mcp", configuration, environ, canary)
+
+
+def _keep_by_hand(directory: Path) -> None:
+    """A Codex file as people keep it: with comments, with other settings, and in truth somewhere else."""
+    kept, link = directory / "dotfiles" / "codex.toml", directory / "clients" / "codex" / "config.toml"
+    kept.parent.mkdir()
+    link.parent.mkdir(parents=True, mode=0o700)
+    kept.write_text('# by hand\nmodel = "some-model" # this one\n\n[tui] # looks\ntheme = "dark"\n')
+    link.symlink_to(kept)
 
 
 def _variables(directory: Path) -> dict[str, str]:
@@ -100,7 +110,7 @@ def _variables(directory: Path) -> dict[str, str]:
         **{f"XDG_{word}_HOME": f"xdg/{word.lower()}" for word in ("CONFIG", "DATA", "STATE", "CACHE")},
     }
     for below in named.values():
-        (directory / below).mkdir(parents=True, mode=0o700)
+        (directory / below).mkdir(parents=True, mode=0o700, exist_ok=True)
     return {variable: str(directory / below) for variable, below in named.items()}
 
 

@@ -51,6 +51,22 @@ class Observer:
         status, told = self._ask("get", UNRELATED, *words)
         return self.registrations().get(UNRELATED), status, _HEALTH.sub("", told)
 
+    def rest(self) -> object:
+        """The whole client file without our entry, by meaning, and whether it is a link. Claude Code notes its own
+        doings in its file, so of that only the registrations are told.
+        """
+        file = self._file()
+        others = {name: entry for name, entry in self.registrations().items() if name != ALIAS}
+        if file.name == ".claude.json":
+            return file.is_symlink(), others
+        document = {key: value for key, value in self._document().items() if key not in {"mcpServers", "mcp_servers"}}
+        return file.is_symlink(), others, document
+
+    def last_written(self) -> object:
+        """What changes when the client writes its file; of Claude Code's, which it writes at each start, less."""
+        file = self._file()
+        return self.registrations() if file.name == ".claude.json" else (file.stat().st_mtime_ns, file.read_bytes())
+
     def ours(self) -> Mapping[str, Any] | None:
         """Our entry in the client's file."""
         return self.registrations().get(ALIAS)
@@ -61,15 +77,19 @@ class Observer:
 
     def registrations(self) -> Mapping[str, Any]:
         """Every entry of the target's scope in the client's file."""
-        file = self._file()
-        if not file.exists():
-            return {}
-        if file.suffix == ".toml":
-            return _object(tomllib.loads(file.read_text("utf-8")).get("mcp_servers"))
-        document = json.loads(file.read_text("utf-8"))
+        document = self._document()
+        if self.target.client == "codex":
+            return _object(document.get("mcp_servers"))
         if self.target.scope == "local":
             document = _object(_object(document.get("projects")).get(str(self.home.project)))
         return _object(document.get("mcpServers"))
+
+    def _document(self) -> dict[str, Any]:
+        file = self._file()
+        if not file.exists():
+            return {}
+        text = file.read_text("utf-8")
+        return tomllib.loads(text) if file.suffix == ".toml" else _object(json.loads(text))
 
     def _file(self) -> Path:
         environ, home = self.home.environ, self.home.directory

@@ -82,7 +82,7 @@ class Scenario:
         """All of it. Raises `HarnessError` when the client does not work as a client."""
         observer = Observer(self.home, self.program, self.target)
         observer.register_unrelated()
-        before = observer.unrelated(), real_files(self.real_environ), self.installation.fingerprint()
+        before = (observer.unrelated(), observer.rest()), real_files(self.real_environ), self.installation.fingerprint()
         apply_s = self._nine_steps(observer, say)
         if not self.is_quick:
             say("two at once")
@@ -95,6 +95,7 @@ class Scenario:
     def _nine_steps(self, observer: Observer, say: Callable[[str], None]) -> float:
         """The nine steps; how long the first apply took, in seconds."""
         apply_s = 0.0
+        written: object = None
         for number, (options, status, finding) in enumerate(STEPS, 1):
             say(f"step {number}: {' '.join(options) or 'no option'}")
             started = time.monotonic()
@@ -103,6 +104,10 @@ class Scenario:
             if number == 3:
                 apply_s = time.monotonic() - started
                 self._while_registered(observer)
+                written = observer.last_written()
+            if number == 4:
+                same = observer.last_written() == written
+                self._check("second_apply_wrote_nothing", same, "same" if same else "changed")
         return apply_s
 
     def _while_registered(self, observer: Observer) -> None:
@@ -145,12 +150,14 @@ class Scenario:
         self._check(name, report == Report("ok", "ok (removed)", 0), str(report))
 
     def _afterwards(
-        self, observer: Observer, unrelated: object, real: Mapping[str, bytes | None], installation: str
+        self, observer: Observer, others: tuple[object, object], real: Mapping[str, bytes | None], installation: str
     ) -> None:
         absent = observer.ours() is None and not observer.client_knows_us()
         self._check("ours_absent", absent, "absent" if absent else "present")
-        same = observer.unrelated() == unrelated
+        same = observer.unrelated() == others[0]
         self._check("unrelated_untouched", same, "same" if same else "changed")
+        same = observer.rest() == others[1]
+        self._check("rest_of_the_file_untouched", same, "same" if same else "changed")
         records = self._records()
         self._check("no_records", records == 0, f"{records} records")
         self._check_modes("modes_afterwards")
