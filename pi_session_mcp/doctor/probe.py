@@ -257,7 +257,7 @@ def _is_absent_or_an_object(path: Path) -> bool:
         # Pi's numbers are floating-point ones, however long.
         value = json.loads(text, parse_constant=_refuse_constant, parse_int=float)
     except (FileNotFoundError, NotADirectoryError):
-        return True
+        return not path.is_symlink()  # a link that leads nowhere is there, and cannot be read
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(value, dict)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pi_session_mcp.runtime.environment import without_node_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _DROPPED: Final = frozenset(
@@ -23,15 +23,29 @@ _DROPPED: Final = frozenset(
 )
 
 
-def host_environment(environ: Mapping[str, str], *, agent_directory: Path, tools: Path | None) -> dict[str, str]:
+def _is_nowhere(_directory: str) -> bool:
+    return False
+
+
+def host_environment(
+    environ: Mapping[str, str],
+    *,
+    agent_directory: Path,
+    tools: Path | None,
+    is_project: Callable[[str], bool] = _is_nowhere,
+) -> dict[str, str]:
     """The variables that a host, and whatever it starts, sees.
 
     `tools` holds the pinned `rg` and comes first on `PATH`; relative entries of `PATH` would name places below whatever
-    directory a command runs in, and are left out.
+    directory a command runs in, and are left out. Without `tools`, Pi looks for `rg` on `PATH`, for read-only sessions
+    as well, so that entries in a project are left out too.
     """
     kept = {name: value for name, value in without_node_options(environ).items() if name not in _DROPPED}
     path = [entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/")]
-    kept["PATH"] = ":".join([*([str(tools)] if tools is not None else []), *path])
+    if tools is None:
+        kept["PATH"] = ":".join(entry for entry in path if not is_project(entry))
+    else:
+        kept["PATH"] = ":".join([str(tools), *path])
     return kept | {
         "PI_CODING_AGENT_DIR": str(agent_directory),
         "PI_OFFLINE": "1",

@@ -17,7 +17,9 @@ from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.keeper.orphans import adopt_orphans
+from pi_session_mcp.platform.paths import is_below
 from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.asked import untrusted_directories
 from pi_session_mcp.runtime.locate import locate
 from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
@@ -107,8 +109,12 @@ def _launcher(configuration: Configuration, environ: Mapping[str, str], cwd: Pat
     def prepare() -> Launch:
         """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
         found = locate(configuration, environ, cwd)
+        projects = untrusted_directories(configuration, cwd)
         environment = host_environment(
-            environ, agent_directory=agent_directory(configuration, environ, cwd), tools=found.tools
+            environ,
+            agent_directory=agent_directory(configuration, environ, cwd),
+            tools=found.tools,
+            is_project=lambda path: any(is_below(Path(path), root) for root in projects),
         )
         return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
 

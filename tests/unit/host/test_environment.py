@@ -39,3 +39,15 @@ def test_the_tools_come_first_on_the_path_and_relative_entries_are_dropped() -> 
 
 def test_a_missing_path_is_no_error() -> None:
     assert host_environment({}, agent_directory=AGENT, tools=Path("/our/tools"))["PATH"] == "/our/tools"
+
+
+def test_without_our_tools_no_program_of_a_project_can_be_taken_for_them() -> None:
+    given = {"PATH": "/project/bin:/usr/bin"}
+
+    def is_project(directory: str) -> bool:
+        return directory.startswith("/project")
+
+    alone = host_environment(given, agent_directory=AGENT, tools=None, is_project=is_project)
+    behind = host_environment(given, agent_directory=AGENT, tools=Path("/our/tools"), is_project=is_project)
+    assert alone["PATH"] == "/usr/bin"
+    assert behind["PATH"] == "/our/tools:/project/bin:/usr/bin"
