@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.cli.streams import OutputLostError, form_of, write_err, write_out
+from pi_session_mcp.cli.streams import OutputLostError, columns, form_of, write_err, write_out
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -79,9 +79,23 @@ def _command(arguments: list[str]) -> Command:
         from pi_session_mcp.cli.examination import examine
 
         return examine
+    text = _page(arguments)
+    if text is not None:
+        from pi_session_mcp.cli.outcome import Document
+
+        page = Document(text, "help", ExitStatus.OK)
+        return lambda _show: page
     from pi_session_mcp.cli.program import parse
 
     return parse(arguments)
+
+
+def _page(arguments: list[str]) -> str | None:
+    if "--help" not in arguments:
+        return None
+    from pi_session_mcp.cli.pages import page
+
+    return page(arguments, columns(os.environ))
 
 
 def _tell(answer: Answer) -> None:

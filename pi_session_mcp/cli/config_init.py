@@ -27,7 +27,8 @@ from are listed. The file is the one that --output names, or PI_SESSION_MCP_CONF
 \b
 Examples:
   pi-session-mcp config init
-  pi-session-mcp config init --workspace app=~/code/app --provider anthropic --model claude-opus-5-5 --coding
+  pi-session-mcp config init --workspace app=~/code/app --coding
+  pi-session-mcp config init --output pi.json --model claude-opus-5-5
 """
 
 LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")

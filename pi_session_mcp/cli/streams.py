@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +18,7 @@ MIN_COLUMNS: Final = 40
 MAX_COLUMNS: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):  # a dataclass would load half of the standard library for `--version`
     """How text for a person may look on one stream."""
 
     columns: int
@@ -34,15 +32,29 @@ class OutputLostError(Exception):
 
 def form_of(stream: TextIO | None, environ: Mapping[str, str]) -> Form:
     """The form that suits `stream`: no colour unless it is a terminal and `NO_COLOR` is not set."""
-    from shutil import get_terminal_size  # imports every archive format; most commands write without it
-
-    columns = get_terminal_size().columns
     terminal = is_terminal(stream) and environ.get("TERM", "") != "dumb"
     return Form(
-        columns=max(MIN_COLUMNS, min(columns, MAX_COLUMNS)),
+        columns=columns(environ),
         colour=terminal and "NO_COLOR" not in environ,
         unicode=_speaks_unicode(stream),
     )
+
+
+def columns(environ: Mapping[str, str]) -> int:
+    """How wide a person's text may be: what `COLUMNS` says, else the terminal, within what reads well.
+
+    As `shutil.get_terminal_size` does, which would load every archive format.
+    """
+    named = environ.get("COLUMNS", "")
+    seen = int(named) if named.isascii() and named.isdecimal() and len(named) < 6 else 0
+    return max(MIN_COLUMNS, min(seen or _columns_of_terminal(), MAX_COLUMNS))
+
+
+def _columns_of_terminal() -> int:
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def is_terminal(stream: TextIO | None) -> bool:

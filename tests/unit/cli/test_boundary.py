@@ -19,7 +19,6 @@ from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.cli.stage import ReportStage
 
 if TYPE_CHECKING:
-
     from tests.unit.cli.conftest import Shell
 
 MISUSES = [
