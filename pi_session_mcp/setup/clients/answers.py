@@ -1,4 +1,4 @@
-"""Reading the JSON that clients answer with. Pure."""
+"""Reading the JSON that clients answer with."""
 
 from __future__ import annotations
 
