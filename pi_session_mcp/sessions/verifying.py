@@ -1,4 +1,4 @@
-"""Whether what was created is what was configured. Pure decisions on what a host has reported."""
+"""Whether what was created is what was configured. Decides on what a host has reported."""
 
 from __future__ import annotations
 
