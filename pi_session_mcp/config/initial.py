@@ -1,4 +1,4 @@
-"""The text of a first configuration, and the one way to put it in place: never over anything. Only `create` writes."""
+"""The text of a first configuration, and the one way to put it in place: never over anything."""
 
 from __future__ import annotations
 
