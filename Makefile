@@ -56,6 +56,8 @@ check-documents: $(DOCS)
 	$(BIN)/python tools/command_reference.py --check
 	$(BIN)/python tools/doctor_reference.py --check
 	$(BIN)/python tools/check_configuration.py
+	$(BIN)/python tools/completions.py --check
+	$(BIN)/python tools/help_pages.py --check
 
 docs: $(DOCS)
 	@sh tools/install_javascript.sh

@@ -131,12 +131,18 @@ class _Ends:
         self.pids = set(pids)
         self._poll = select.poll()
         self._descriptors: dict[int, int] = {}
-        for pid in pids if _IS_LINUX else ():
+        if sys.platform == "linux":
+            for pid in pids:
+                self._attend(pid)
+
+    if sys.platform == "linux":
+
+        def _attend(self, pid: int) -> None:
             try:
                 descriptor = os.pidfd_open(pid)
             except ProcessLookupError:
                 self.pids.discard(pid)
-                continue
+                return
             self._descriptors[descriptor] = pid
             self._poll.register(descriptor, select.POLLIN)
 
