@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pi_session_mcp.keeper import orphans
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def _adopt_nothing() -> None:
+    """A process that adopts may have no children but keepers, and ends all others: no promise for one that tests."""
+
+
+orphans.adopt_orphans = _adopt_nothing
 
 
 @pytest.fixture

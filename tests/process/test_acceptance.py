@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.lasting import needs_a_lasting_checkout
 from tests.support.stub_client import install_stub_clients
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
             process.communicate()
 
 
+@needs_a_lasting_checkout
 def test_a_client_that_keeps_its_contract_passes_every_check(harness: Harness) -> None:
     status, said = harness.run("codex:user", "--configuration", "full", "--quick")
 
@@ -94,6 +96,7 @@ def test_a_client_that_keeps_its_contract_passes_every_check(harness: Harness) -
     assert harness.homes() == []
 
 
+@needs_a_lasting_checkout
 def test_a_client_that_loses_our_registration_fails_and_is_told_from_a_broken_harness(harness: Harness) -> None:
     (harness.clients / "codex").rename(harness.clients / "codex-itself")
     loser = (

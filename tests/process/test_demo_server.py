@@ -14,6 +14,7 @@ from pi_session_mcp.demo.life import live
 from pi_session_mcp.demo.server import running_server
 from pi_session_mcp.demo.steps import Steps
 from pi_session_mcp.demo.world import World, throw_away_world
+from tests.support.trees import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ def world() -> Iterator[World]:
 
 
 def children() -> list[psutil.Process]:
-    return psutil.Process().children()
+    return [child for child in psutil.Process().children() if is_alive(child)]
 
 
 async def test_a_server_that_is_stuck_is_killed(world: World) -> None:

@@ -132,17 +132,27 @@ class Trial:
             case "the keeper just killed":
                 tree[0].kill()
 
+    def beyond_reach(self, ending: str) -> set[int]:
+        """Processes that left their session, when server and keeper were killed in the same instant: the stated limit."""
+        if self.state != "the keeper just killed" or "SIGKILL" not in ending:
+            return set()
+        notes = self.world.directory / "notes"
+        session = os.getsid(int((notes / "background").read_text()))
+        away = [process for process in processes_of(notes) if os.getsid(process.pid) != session]
+        return {process.pid for one in away for process in (one, *one.children(recursive=True))}
+
     def run(self, ending: str) -> list[str]:
         """What is wrong afterwards."""
         self.begin()
         assert self.child is not None
         tree = self.tree()
+        beyond = self.beyond_reach(ending)
         try:
             self.disturb(tree)
             end, send = ENDINGS[ending]
             end(self.child, send)
             self.child.wait()
-            return self.faults(tree)
+            return self.faults([process for process in tree if process.pid not in beyond])
         finally:
             kill_all(tree)
 

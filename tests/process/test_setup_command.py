@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.environment import ensure_installed
+from tests.support.lasting import needs_a_lasting_checkout
 from tests.support.stub_client import StubHome, install_stub_clients
 from tests.support.trees import WAIT_S
 
@@ -50,6 +51,7 @@ def run(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
     return told
 
 
+@needs_a_lasting_checkout
 def test_the_nine_steps(stub: StubHome, server_environment: dict[str, str], tmp_path: Path) -> None:
     reports = []
     for operation, status, finding_status, code in NINE:
@@ -63,6 +65,7 @@ def test_the_nine_steps(stub: StubHome, server_environment: dict[str, str], tmp_
     assert not any(str(tmp_path) in report or "PI_SESSION_MCP_CONFIG" in report for report in reports)
 
 
+@needs_a_lasting_checkout
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_client_and_is_told(
     stub: StubHome, server_environment: dict[str, str], number: signal.Signals, status: int

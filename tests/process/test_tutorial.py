@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from pi_session_mcp.setup.release import find_installation, require_lasting
-from pi_session_mcp.setup.result import SetupCode, Stopped
 from tests.process.test_demo import STEPS
 from tests.support.environment import ensure_installed
+from tests.support.lasting import can_be_registered
 from tests.support.stub_client import install_stub_clients
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "tutorial.md"
@@ -33,15 +32,6 @@ def lines_missing(expected: list[str], printed: list[str]) -> list[str]:
     rest = iter(printed)
     patterns = [(line, re.compile(".*".join(map(re.escape, line.split("…"))))) for line in expected]
     return [line for line, pattern in patterns if not any(pattern.fullmatch(each) for each in rest)]
-
-
-def can_be_registered(environment: dict[str, str]) -> bool:
-    """Whether setup would register this installation: it refuses a checkout in a directory for temporary files."""
-    try:
-        require_lasting(find_installation(environment), environment)
-    except Stopped as refused:
-        return refused.code is not SetupCode.INSTALLATION_EPHEMERAL
-    return True
 
 
 def test_the_commands_of_the_tutorial_print_what_it_shows_and_leave_no_file(tmp_path: Path) -> None:
