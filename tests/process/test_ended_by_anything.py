@@ -133,7 +133,7 @@ class Trial:
                 tree[0].kill()
 
     def beyond_reach(self, ending: str) -> set[int]:
-        """Processes that left their session, when server and keeper were killed in the same instant: the stated limit."""
+        """What left its session, when server and keeper were killed in the same instant: the stated limit."""
         if self.state != "the keeper just killed" or "SIGKILL" not in ending:
             return set()
         notes = self.world.directory / "notes"
