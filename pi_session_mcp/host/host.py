@@ -76,6 +76,11 @@ class Host:
         return not self.retiring and self._reason is None
 
     @property
+    def has_greeted(self) -> bool:
+        """Whether the SDK may be at work in the host."""
+        return self._client is not None and self._greeted.is_set()
+
+    @property
     def client(self) -> HostClient:
         """The channel. Raises `HostGone` when there is none."""
         if self._client is None:

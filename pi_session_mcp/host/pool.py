@@ -50,7 +50,9 @@ class HostPool:
     ) -> bool | None:
         self._is_over = True
         for host in self._hosts:
-            host.end(now=host.sessions == 0)  # one that holds no session has nothing to dispose of
+            host.end(
+                now=not host.has_greeted
+            )  # without the SDK it has no session to dispose of and holds no lock of Pi's
         return await self._stack.__aexit__(kind, error, trace)
 
     async def shared(self) -> Host:

@@ -7,6 +7,7 @@ import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Calls } from "./calls.mjs";
 import { codeOf, Failure } from "./errors.mjs";
+import { filesAreSettled } from "./files_settled.mjs";
 import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
 import { Session } from "./session.mjs";
 
@@ -176,7 +177,7 @@ class Host {
   }
 
   /**
-   * Disposes of every session, within a bound, and exits.
+   * Disposes of every session, lets what is under way with files come to its end, both within one bound, and exits.
    * @param {number} status
    */
   async end(status) {
@@ -184,6 +185,7 @@ class Host {
     this.#ending = true;
     setTimeout(() => exit(status), SHUTDOWN_MS);
     await Promise.allSettled([...this.#sessions.values()].map((session) => session.dispose()));
+    await filesAreSettled();
     exit(status);
   }
 }

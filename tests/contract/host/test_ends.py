@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.demo.model import ScriptedModel
     from pi_session_mcp.runtime.locate import Runtime
+    from tests.contract.host.extensions import Extension
     from tests.support.raw_host import RawSession
 
 DEAF = """
@@ -30,6 +32,15 @@ echo $$ > shell
 echo ready > ready
 while :; do sleep 1000; done
 """
+LOCKING = """
+const {{ createRequire }} = await import("node:module");
+const lockfile = createRequire({sdk})("proper-lockfile");
+for (const file of {files}) void (async () => {{
+  for (let count = 0; count < 25; count++) await (await lockfile.lock(file))();
+}})();
+"""
+"""Takes and gives back locks with the SDK's own library, in the background as the SDK does; enough of them that an exit
+at any moment meets one that is being made or removed."""
 EXIT_PROTOCOL = 3
 NOTES = ("deaf", "background", "shell")
 
@@ -283,6 +294,28 @@ def test_what_is_no_frame_ends_the_host_and_its_commands(
 
         assert own_host.process.wait(WAIT_S) == EXIT_PROTOCOL
         assert survivors(processes) == []
+
+
+@pytest.mark.parametrize("end", ["channel", "signal", "no frame"])
+def test_no_lock_of_pi_is_left_behind(
+    own_host: RawHost, extension: Extension, workspace: Path, tmp_path: Path, end: str
+) -> None:
+    files = [tmp_path / f"{number}.json" for number in range(16)]
+    for file in files:
+        file.write_text("{}")
+    names = {"sdk": json.dumps(str(own_host.runtime.sdk_entry)), "files": json.dumps([str(file) for file in files])}
+    own_host.session(workspace, entries=[extension(LOCKING.format(**names))]).load()
+
+    match end:
+        case "channel":
+            own_host.close_channel()
+        case "signal":
+            own_host.process.send_signal(signal.SIGTERM)
+        case _:
+            own_host.send_raw(b"no frame\n")
+
+    own_host.process.wait(WAIT_S)
+    assert list(tmp_path.rglob("*.lock")) == []
 
 
 def test_the_end_of_the_channel_before_the_greeting_ends_the_host(runtime: Runtime, tmp_path: Path) -> None:
