@@ -9,12 +9,57 @@ from __future__ import annotations
 import os
 import sys
 
+try:
+    import signal
+except KeyboardInterrupt:
+    os._exit(130)
+
+_WORDS: dict[int, tuple[str, str]] = {
+    signal.SIGINT: ("interrupted", "Interrupted."),
+    signal.SIGTERM: ("terminated", "Ended by a signal."),
+}
+
+
+def _leave(number: int, _frame: object) -> None:
+    """End at once, in the words of the command line: nothing has begun, so there is nothing to end but us."""
+    _take_no_signals()
+    status, (code, sentence) = 128 + number, _WORDS[number]
+    try:
+        if "--json" in sys.argv:
+            report = f'{{"schemaVersion": 1, "ok": false, "exitCode": {status}, "code": "{code}"}}\n'
+            os.write(1, report.encode("ascii"))
+        elif sys.argv[1:] != ["serve"]:
+            os.write(2, f"pi-session-mcp: {sentence}\n".encode("ascii"))
+    except OSError:
+        pass  # nobody is there to be told
+    finally:
+        os._exit(status)
+
+
+def _leave_at_signals() -> None:
+    for number in _WORDS:
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:  # else we are to ignore it
+            signal.signal(number, _leave)
+
+
+def _take_no_signals() -> None:
+    for number in _WORDS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+# An interrupt amid imports would show paths, or be lost. Not in `main`: who calls that has lines of its own before.
+_leave_at_signals()
+
 
 def main() -> int:
     """Run the command in `sys.argv` and return its exit status. `serve` does not return."""
-    arguments = sys.argv[1:]
+    status = _run(sys.argv[1:])
+    _take_no_signals()  # all is said, and an interrupt of the interpreter's own end would show
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     if arguments == ["serve"]:
-        _end_by_signals()
         _shake_off_the_environment()
         from pi_session_mcp.server.main import run
 
@@ -33,14 +78,6 @@ def main() -> int:
     from pi_session_mcp.cli.app import main as command_line
 
     return command_line()
-
-
-def _end_by_signals() -> None:
-    """Until the server listens there is nothing to end but this process, and no traceback to leave on stderr."""
-    import signal
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
 
 def _shake_off_the_environment() -> None:

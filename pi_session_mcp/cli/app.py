@@ -31,9 +31,17 @@ class _Asked:
     def __init__(self) -> None:
         self.to_terminate = False
 
-    def terminate(self, _number: int, _frame: FrameType | None) -> None:
-        """The handler of SIGTERM."""
+    def listen(self) -> None:
+        """From now on a signal is an exception, for there may be something to end. One that is ignored stays so."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+            signal.signal(signal.SIGTERM, self._terminate)
+
+    def _terminate(self, _number: int, _frame: FrameType | None) -> None:
         self.to_terminate = True
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a command that a script put into the background
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
 
@@ -44,10 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     asked = _Asked()
-    signal.signal(signal.SIGTERM, asked.terminate)
     warnings.simplefilter("ignore")
+    sys.unraisablehook = _say_nothing
     try:
-        return _run(given)
+        command = _command(given)
+        asked.listen()
+        return _run(command, given)
     except KeyboardInterrupt:
         _be_deaf()
         if asked.to_terminate:
@@ -59,16 +69,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(given, ExitStatus.FAILURE, "internal_error")
 
 
-def _run(arguments: list[str]) -> int:
+def _say_nothing(_unraisable: object) -> None:
+    """What nobody can catch, such as an interrupt inside a finalizer, would be printed with paths."""
+
+
+def _run(command: Command, arguments: list[str]) -> int:
     from pi_session_mcp.cli.render import exit_status_of, json_report
     from pi_session_mcp.cli.stage import PersonStage, ReportStage
 
-    command = _command(arguments)
-    if _wants_report(arguments):
-        answer = command(ReportStage())
+    wants_report = _wants_report(arguments)
+    answer = command(ReportStage() if wants_report else PersonStage())
+    _leave_at_signals()
+    if wants_report:
         write_out(json_report(answer))
     else:
-        answer = command(PersonStage())
         _tell(answer)
     return int(exit_status_of(answer))
 
@@ -127,6 +141,13 @@ def _fail(arguments: list[str], status: ExitStatus, code: str) -> int:
     except OutputLostError:
         write_err(f"pi-session-mcp: {_SENTENCES['output_lost']}\n")
     return int(status)
+
+
+def _leave_at_signals() -> None:
+    """The answer is there and its reader may be slow: who is interrupted now has nothing to add to what is written."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
 
 def _be_deaf() -> None:
