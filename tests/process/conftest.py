@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.process.client import SERVE, Child
+from tests.support.setup_worlds import Driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,19 +42,24 @@ CONFIGURATION = {
 }
 
 
-@pytest.fixture
-def server_environment(tmp_path: Path) -> dict[str, str]:
+def environment_below(directory: Path) -> dict[str, str]:
     """Variables of a client that knows a valid configuration and nothing else."""
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "home").mkdir()
-    configuration = tmp_path / "config.json"
+    (directory / "workspace").mkdir()
+    (directory / "home").mkdir()
+    configuration = directory / "config.json"
     configuration.write_text(json.dumps(CONFIGURATION))
     return {
         "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path / "home"),
-        "PI_CODING_AGENT_DIR": str(tmp_path / "pi"),
+        "HOME": str(directory / "home"),
+        "PI_CODING_AGENT_DIR": str(directory / "pi"),
         "PI_SESSION_MCP_CONFIG": str(configuration),
     }
+
+
+@pytest.fixture
+def server_environment(tmp_path: Path) -> dict[str, str]:
+    """Those variables, for one test."""
+    return environment_below(tmp_path)
 
 
 @pytest.fixture
@@ -67,3 +73,10 @@ def start(server_environment: dict[str, str]) -> Iterator[Start]:
             return children.enter_context(Child({**server_environment, **variables}, command, **(popen or {})))
 
         yield start_one
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Driver]:
+    """What runs setup, each time in a child of its own; started once, since its imports are what it costs."""
+    with Driver() as driver:
+        yield driver

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 DOCTOR: Final = (sys.executable, "-m", "pi_session_mcp", "doctor")
 SCHEMA: Final = json.loads((Path(__file__).parents[2] / "docs" / "doctor.schema.json").read_text())
+VALIDATOR: Final = jsonschema.Draft202012Validator(SCHEMA)
 CANARY: Final = "CANARY"
 LIMIT_S: Final = 60
 
@@ -46,7 +47,7 @@ class Ended:
         """The one object on standard output."""
         assert self.out.count("\n") == 1
         report: dict[str, Any] = json.loads(self.out)
-        jsonschema.validate(report, SCHEMA)
+        VALIDATOR.validate(report)
         assert report["exitCode"] == self.code
         return report
 

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.setup_worlds import Driver, Operator
+from tests.support.setup_worlds import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.support.setup_worlds import Driver
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 FOREIGN = {"type": "stdio", "command": "/opt/CANARY-command", "args": ["CANARY-arg"], "env": {"TOKEN": "CANARY-token"}}
 
 
 @pytest.fixture
-def operator(tmp_path: Path) -> Iterator[Operator]:
-    with Driver() as driver:
-        yield Operator(tmp_path, driver)
+def operator(tmp_path: Path, driver: Driver) -> Operator:
+    return Operator(tmp_path, driver)
 
 
 def changed(operator: Operator) -> bool:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.setup_worlds import Driver, Operator, fresh_copy
+from tests.support.setup_worlds import Operator, fresh_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.setup_worlds import Driver
 
 COMMAND: Final = ("starting", "running", "done")
 RECORD: Final = ("starting", "staged", "done")
@@ -100,16 +102,15 @@ class Templates:
 
 
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Templates]:
+def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
     base = tmp_path_factory.mktemp("killed")
-    with Driver() as driver:
-        made = Templates(driver, base / "world", base / "clean", base / "applied")
-        (base / "world").mkdir(mode=0o700)
-        operator = Operator(made.root, driver)
-        fresh_copy(made.root, made.clean)
-        assert operator.code("apply") == "applied"
-        fresh_copy(made.root, made.applied)
-        yield made
+    made = Templates(driver, base / "world", base / "clean", base / "applied")
+    (base / "world").mkdir(mode=0o700)
+    operator = Operator(made.root, driver)
+    fresh_copy(made.root, made.clean)
+    assert operator.code("apply") == "applied"
+    fresh_copy(made.root, made.applied)
+    return made
 
 
 @pytest.mark.parametrize("operation", STEPS)

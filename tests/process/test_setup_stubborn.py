@@ -8,21 +8,22 @@ import psutil
 import pytest
 
 from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
-from tests.support.setup_worlds import Driver, Operator
+from tests.support.setup_worlds import Operator
 from tests.support.trees import survivors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.setup_worlds import Driver
+
 
 @pytest.fixture
-def operator(tmp_path: Path) -> Iterator[Operator]:
-    with Driver() as driver:
-        operator = Operator(tmp_path, driver)
-        yield operator
-        for process in operator.running():
-            process.kill()
+def operator(tmp_path: Path, driver: Driver) -> Iterator[Operator]:
+    operator = Operator(tmp_path, driver)
+    yield operator
+    for process in operator.running():
+        process.kill()
 
 
 @pytest.mark.parametrize("leaves", ["child", "session", "daemon"])

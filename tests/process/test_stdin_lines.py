@@ -14,16 +14,39 @@ import pytest
 
 from pi_session_mcp.server.frames import MAX_LINE_BYTES
 from pi_session_mcp.server.intake import MAX_REQUESTS
-from tests.process.conftest import TRIVIAL
+from tests.process.client import Child
+from tests.process.conftest import TRIVIAL, environment_below
 
 if TYPE_CHECKING:
-    from tests.process.client import Child
+    from collections.abc import Iterator
+
     from tests.process.conftest import Start
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
+    with Child(environment_below(tmp_path_factory.mktemp("shared")), TRIVIAL) as child:
+        child.initialize()
+        child.call("pi_session_list")
+        yield child
+
+
+@pytest.fixture
+def lasting(shared: Child) -> Child:
+    """A server that all these tests talk to, after the SDK has taken over; whatever came before, it answers."""
+    assert shared.request("ping")["result"] == {}
+    return shared
+
+
 @pytest.fixture(params=["while-loading", "loaded"])
-def child(request: pytest.FixtureRequest, start: Start) -> Child:
-    """A server, before or after the SDK has taken over."""
+def child(request: pytest.FixtureRequest, start: Start, lasting: Child) -> Child:
+    """A server before or after the SDK has taken over, for a test that leaves it as it was."""
+    return lasting if request.param == "loaded" else start(command=TRIVIAL)
+
+
+@pytest.fixture(params=["while-loading", "loaded"])
+def ending(request: pytest.FixtureRequest, start: Start) -> Child:
+    """The same, for a test that ends it."""
     started = start(command=TRIVIAL)
     if request.param == "loaded":
         started.initialize()
@@ -68,15 +91,13 @@ CASES = [
 
 @pytest.mark.parametrize(("line", "expected"), CASES, ids=[str(case[0][:40]) for case in CASES])
 def test_a_bad_line_gets_its_error_and_the_next_request_its_answer(
-    start: Start, line: bytes, expected: tuple[int, object]
+    lasting: Child, line: bytes, expected: tuple[int, object]
 ) -> None:
-    child = start(command=TRIVIAL)
-    child.initialize()
-    child.send_raw(line + b"\n")
-    answer = child.receive()
+    lasting.send_raw(line + b"\n")
+    answer = lasting.receive()
 
     assert (answer["error"]["code"], answer["id"]) == expected
-    assert "tools" in child.request("tools/list")["result"]
+    assert "tools" in lasting.request("tools/list")["result"]
 
 
 def test_all_bad_lines_in_one_connection_are_answered_in_order(child: Child) -> None:
@@ -91,37 +112,37 @@ def test_all_bad_lines_in_one_connection_are_answered_in_order(child: Child) -> 
     assert child.call("pi_session_list", do="echo", text="still here") == {"echo": "still here"}
 
 
-def test_bad_lines_are_said_on_stderr_once_a_second_and_without_their_text(child: Child) -> None:
+def test_bad_lines_are_said_on_stderr_once_a_second_and_without_their_text(ending: Child) -> None:
     for _ in range(200):
-        child.send_raw(b"canary-secret\n")
+        ending.send_raw(b"canary-secret\n")
     for _ in range(200):
-        child.receive()
-    child.close_stdin()
-    child.wait()
+        ending.receive()
+    ending.close_stdin()
+    ending.wait()
 
-    said = [line for line in child.diagnostics if line["event"] == "mcp_transport_error"]
+    said = [line for line in ending.diagnostics if line["event"] == "mcp_transport_error"]
     assert 1 <= len(said) < 20
     assert said[0] == {"level": "warning", "event": "mcp_transport_error", "reason": "parse"}
-    assert b"canary" not in child.stderr
+    assert b"canary" not in ending.stderr
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"  \t\r",
-        b'{"jsonrpc":"2.0","method":"unknown"}',
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}',
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
-        b'{"jsonrpc":"2.0","method":"notifications/progress","params":"x"}'.replace(b'"x"', b'{"progressToken":[]}'),
-        b'{"jsonrpc":"2.0","id":1,"result":{}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}',
-    ],
-)
-def test_what_wants_no_answer_gets_none(child: Child, line: bytes) -> None:
-    child.send_raw(line + b"\n")
+SILENT = [
+    b"",
+    b"  \t\r",
+    b'{"jsonrpc":"2.0","method":"unknown"}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
+    b'{"jsonrpc":"2.0","method":"notifications/progress","params":"x"}'.replace(b'"x"', b'{"progressToken":[]}'),
+    b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}',
+]
+"""Lines that are no request."""
 
-    assert child.request("ping")["result"] == {}
+
+def test_what_wants_no_answer_gets_none(child: Child) -> None:
+    for line in SILENT:
+        child.send_raw(line + b"\n")
+        assert child.request("ping")["result"] == {}, line
 
 
 def test_crlf_leading_spaces_and_other_line_breaks_are_fine(child: Child) -> None:
@@ -141,12 +162,12 @@ def test_a_request_in_single_bytes_is_one_request(child: Child) -> None:
     assert child.answer_to("slow")["result"] == {}
 
 
-def test_a_last_request_without_a_line_end_is_answered(child: Child) -> None:
-    child.send_raw(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
-    child.close_stdin()
+def test_a_last_request_without_a_line_end_is_answered(ending: Child) -> None:
+    ending.send_raw(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    ending.close_stdin()
 
-    assert child.rest() == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
-    assert child.wait() == 0
+    assert ending.rest() == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
+    assert ending.wait() == 0
 
 
 def line_of(size: int) -> bytes:
@@ -195,20 +216,18 @@ def call(message_id: object, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("first", "second"), [(7, 7), (7, "7"), ("7", 7), ("a", "a")])
-def test_an_id_in_flight_is_not_taken_twice(start: Start, first: object, second: object) -> None:
-    child = start(command=TRIVIAL)
-    child.initialize()
-    child.send(call(first, do="wait"))
-    child.send(call(second, do="echo", text="second"))
-    refused = child.receive()
+def test_an_id_in_flight_is_not_taken_twice(lasting: Child, first: object, second: object) -> None:
+    lasting.send(call(first, do="wait"))
+    lasting.send(call(second, do="echo", text="second"))
+    refused = lasting.receive()
 
     assert refused["error"] == {"code": -32600, "message": "Request id is already in flight"}
     assert (refused["id"], type(refused["id"])) == (second, type(second))
 
-    child.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": first}})
-    child.request("ping")
-    child.send(call(second, do="echo", text="again"))
-    assert child.answer_to(second)["result"]["structuredContent"] == {"echo": "again"}
+    lasting.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": first}})
+    lasting.request("ping")
+    lasting.send(call(second, do="echo", text="again"))
+    assert lasting.answer_to(second)["result"]["structuredContent"] == {"echo": "again"}
 
 
 def test_a_cancelled_request_gets_no_answer(start: Start) -> None:
@@ -257,11 +276,9 @@ def test_as_many_requests_as_allowed_run_together_and_one_more_is_refused(start:
 # --- what goes out ----------------------------------------------------------------------------------------------------
 
 
-def test_text_that_utf8_cannot_carry_is_repaired_on_the_way_out(start: Start) -> None:
-    child = start(command=TRIVIAL)
-    child.initialize()
+def test_text_that_utf8_cannot_carry_is_repaired_on_the_way_out(lasting: Child) -> None:
 
-    assert child.call("pi_session_list", do="lone-surrogate") == {"text": "a\ufffdb", "pair": "😀"}
+    assert lasting.call("pi_session_list", do="lone-surrogate") == {"text": "a\ufffdb", "pair": "😀"}
 
 
 @pytest.mark.parametrize("deed", ["no-json", "raise"])
@@ -276,22 +293,18 @@ def test_a_result_that_cannot_be_sent_is_an_internal_error_of_that_request_only(
     assert b"canary" not in child.stderr
 
 
-def test_no_number_leaves_that_json_does_not_know(start: Start) -> None:
-    child = start(command=TRIVIAL)
-    child.initialize()
-    child.send(call("nan", do="not-a-number"))
-    line = child.receive_line()
+def test_no_number_leaves_that_json_does_not_know(lasting: Child) -> None:
+    lasting.send(call("nan", do="not-a-number"))
+    line = lasting.receive_line()
 
     assert not re.search(rb"NaN|Infinity", line)
-    assert child.call("pi_session_list", do="echo", text="next") == {"echo": "next"}
+    assert lasting.call("pi_session_list", do="echo", text="next") == {"echo": "next"}
 
 
-def test_a_client_that_reads_late_gets_everything_whole(start: Start) -> None:
-    child = start(command=TRIVIAL)
-    child.initialize()
+def test_a_client_that_reads_late_gets_everything_whole(lasting: Child) -> None:
     for number in range(40):
-        child.send(call(f"n{number}", do="big", size=500_000))
-    answers = [child.receive() for _ in range(40)]
+        lasting.send(call(f"n{number}", do="big", size=500_000))
+    answers = [lasting.receive() for _ in range(40)]
 
     assert sorted(answer["id"] for answer in answers) == sorted(f"n{number}" for number in range(40))
     assert all(len(answer["result"]["structuredContent"]["text"]) == 500_000 for answer in answers)

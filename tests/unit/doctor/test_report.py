@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / doctor_reference.SCHEMA).read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 WARNED = replace(FINE, state=State.FILE_SYSTEM)
 BROKEN = replace(WARNED, sdk=Part("pi_runtime_missing", configured=False))
 REFUSED = replace(FINE, configuration=Refused("config_invalid", "is required", pointer="/workspaces"))
@@ -99,7 +100,7 @@ def test_the_published_schema_is_that_of_the_program_and_pins_every_id() -> None
 def test_what_is_reported_follows_the_published_schema(scene: Scene, here: Installation) -> None:
     scene.breaks(here)
 
-    jsonschema.validate(json.loads(json_report(outcome(here.report()))), SCHEMA)
+    VALIDATOR.validate(json.loads(json_report(outcome(here.report()))))
 
 
 @pytest.mark.parametrize(
@@ -109,12 +110,12 @@ def test_a_report_on_what_could_not_be_seen_follows_the_schema(part: str) -> Non
     unseen: Any = {part: Unseen()}
     facts = replace(FINE, **unseen)
 
-    jsonschema.validate(json.loads(json_report(outcome(report_of(facts)))), SCHEMA)
+    VALIDATOR.validate(json.loads(json_report(outcome(report_of(facts)))))
     assert any(line.endswith("could not be checked") for line in told(facts))
 
 
 def test_no_report_at_all_follows_the_schema_too() -> None:
-    jsonschema.validate(json.loads(failure_report(ExitStatus.INTERRUPTED, "interrupted")), SCHEMA)
+    VALIDATOR.validate(json.loads(failure_report(ExitStatus.INTERRUPTED, "interrupted")))
 
 
 def test_docs_say_what_the_program_says() -> None:
