@@ -3,7 +3,7 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format bench acceptance docs clean
+.PHONY: help setup demo test format bench acceptance canary audit docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
@@ -22,6 +22,8 @@ help:
 	@echo 'make format   let ruff format and fix the code'
 	@echo 'make bench    measure the server from outside'
 	@echo 'make acceptance    try setup and work with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
+	@echo 'make canary   try other versions of the Pi SDK than the pinned one; all contract tests: CANARY=--whole'
+	@echo 'make audit    ask for advisories about what a release brings'
 	@echo 'make clean    remove everything that make created'
 
 setup: $(STAMP)
@@ -73,6 +75,12 @@ bench: setup
 
 acceptance: setup
 	$(BIN)/python -m acceptance $(TARGETS)
+
+canary: setup
+	$(BIN)/python tools/canary.py $(CANARY)
+
+audit: $(STAMP)
+	@$(BIN)/python tools/audit.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache build dist

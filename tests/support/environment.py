@@ -11,7 +11,11 @@ from tests.support.runtimes import Wishes
 
 
 def ensure_installed() -> Runtime:
-    """The installed runtime; installs it first where there is none. Not for a test that runs an event loop."""
-    result = install(Installer(environ=os.environ))
-    assert result.ok, f"the runtime could not be installed: {result.code}"
+    """The installed runtime; installs it first where there is none. Not for a test that runs an event loop.
+
+    The environments of `tools/canary.py` have another SDK than the pinned one, which an install would replace.
+    """
+    if "CANARY_RUNTIME" not in os.environ:
+        result = install(Installer(environ=os.environ))
+        assert result.ok, f"the runtime could not be installed: {result.code}"
     return locate(Wishes(), os.environ, Path.cwd())

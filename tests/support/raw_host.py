@@ -101,8 +101,12 @@ class RawHost:
     def greet(self, *, bundled: bool = False) -> Frame:
         """The first exchange; with the SDK's bundle as for a shared host, or without it as for one with extensions."""
         cache = self.runtime.compile_cache
-        bundle = str(self.runtime.sdk_bundle) if bundled else None
-        members = {"sdk": str(self.runtime.sdk_entry), "bundle": bundle, "compileCache": cache and str(cache)}
+        bundle = self.runtime.sdk_bundle if bundled else None
+        members = {
+            "sdk": str(self.runtime.sdk_entry),
+            "bundle": bundle and str(bundle),
+            "compileCache": cache and str(cache),
+        }
         return self.ask("hello", protocol=1, **members)
 
     def send_raw(self, data: bytes) -> None:

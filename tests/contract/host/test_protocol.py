@@ -60,6 +60,8 @@ def test_a_bundle_that_is_not_whole_is_passed_over_for_the_entry(new_host: RawHo
 
 
 def test_the_bundle_has_the_same_exports_as_the_entry(runtime: Runtime) -> None:
+    if runtime.sdk_bundle is None:
+        pytest.skip("only the bundle of the pinned version is used")
     script = (
         "const [a, b] = await Promise.all(process.argv.slice(1).map((p) => import(p)));"
         "console.log(JSON.stringify([Object.keys(a).sort(), Object.keys(b).sort()]))"
