@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 import anyio
 
 from pi_session_mcp.host.protocol import (
+    HELLO_ID,
     MAX_FRAME_BYTES,
     Call,
     Cancel,
     Empty,
     Failed,
+    HelloResult,
     HostGone,
     Ping,
     Succeeded,
@@ -67,12 +69,15 @@ class _Pending:
 
 
 class HostClient:
-    """The server's side of one channel. `receive` and `transmit` run as tasks of the host's owner."""
+    """The server's side of one channel. `receive` and `transmit` run as tasks of the host's owner.
+
+    Request `HELLO_ID` was sent by who started the host.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._last_id = 0
-        self._pending: dict[int, _Pending] = {}
+        self._last_id = HELLO_ID
+        self._pending = {HELLO_ID: _Pending()}
         self._abandoned: set[int] = set()
         self._sinks: dict[int, EventSink] = {}
         self._last_session = 0
@@ -114,15 +119,24 @@ class HostClient:
         The host is pinged after `watch_after_s` without one. Raises `TimeoutError` after `within_s`, `HostFailed`,
         `HostGone`. A caller that leaves early abandons the answer, not the request.
         """
-        pending = self._post(request)
+        return await self._answer_to(self._post(request), result, within_s, watch_after_s)
+
+    async def greeted(self, *, within_s: float) -> HelloResult:
+        """The answer to the greeting; to be asked for once. Raises as `request`."""
+        return await self._answer_to(HELLO_ID, HelloResult, within_s)
+
+    async def _answer_to(
+        self, number: int, result: type[ResultT], within_s: float | None, watch_after_s: float | None = None
+    ) -> ResultT:
+        pending = self._pending[number]
         try:
             with anyio.fail_after(within_s):
-                await self._await_answer(pending[1], watch_after_s)
+                await self._await_answer(pending, watch_after_s)
         finally:
-            del self._pending[pending[0]]
-            if pending[1].answer is None and not self._closed:
-                self._abandoned.add(pending[0])
-        match pending[1].answer:
+            del self._pending[number]
+            if pending.answer is None and not self._closed:
+                self._abandoned.add(number)
+        match pending.answer:
             case None:
                 raise HostGone
             case Failed(code=code):
@@ -159,14 +173,14 @@ class HostClient:
             self._outgoing += encode_done(done)
             self._push()
 
-    def _post(self, request: Request) -> tuple[int, _Pending]:
+    def _post(self, request: Request) -> int:
         if self._closed:
             raise HostGone
         self._last_id += 1
-        pending = self._pending[self._last_id] = _Pending()
+        self._pending[self._last_id] = _Pending()
         self._outgoing += encode_request(self._last_id, request)
         self._push()
-        return self._last_id, pending
+        return self._last_id
 
     def _push(self) -> None:
         try:

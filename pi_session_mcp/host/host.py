@@ -12,7 +12,7 @@ from pi_session_mcp.diagnostics import Diagnostic, Event
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.host import process
 from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, ProtocolBroken
-from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, Hello, HelloResult
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, HelloResult
 from pi_session_mcp.keeper.kept import CommandNotStarted
 from pi_session_mcp.runtime import versions
 
@@ -43,16 +43,22 @@ class HostBounds:
 
 
 class Host:
-    """A Pi host and who is placed on it.
+    """A Pi host and who is placed on it; one that was `started` already, or one that is launched as its life begins.
 
     `run` is its whole life and belongs to one task; everything else may be called from any task. `client` may be used
     once `ready` returned.
     """
 
     def __init__(
-        self, prepare: Callable[[], Launch], bounds: HostBounds, report: Report, count: Callable[[int, int], None]
+        self,
+        prepare: Callable[[], Launch],
+        bounds: HostBounds,
+        report: Report,
+        count: Callable[[int, int], None],
+        started: HostProcess | None = None,
     ) -> None:
         self._prepare = prepare
+        self._started = started
         self._bounds = bounds
         self._report = report
         self._count = count
@@ -128,8 +134,7 @@ class Host:
     async def run(self) -> None:
         """Start, greet, serve, end. Returns when no process of the host is left, also when cancelled."""
         try:
-            launch = self._prepare()
-            started = process.start(launch)
+            started = self._started or process.start(self._prepare())
         except (Refusal, OSError):
             self._finish(EndReason.NOT_STARTED)
             self.gone.set()
@@ -137,7 +142,7 @@ class Host:
         async with anyio.create_task_group() as draining:
             draining.start_soon(started.drain, self._count)
             try:
-                await self._serve(started, launch)
+                await self._serve(started)
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._end(started)
@@ -145,14 +150,14 @@ class Host:
         started.close_pipes()
         self.gone.set()
 
-    async def _serve(self, started: HostProcess, launch: Launch) -> None:
+    async def _serve(self, started: HostProcess) -> None:
         client = HostClient(started.channel)
         async with anyio.create_task_group() as tasks:
             self._client = client
             tasks.start_soon(self._receive, client)
             tasks.start_soon(client.transmit)
             tasks.start_soon(self._attend_keeper, started)
-            tasks.start_soon(self._greet, client, launch)
+            tasks.start_soon(self._greet, client)
             tasks.start_soon(self._watch, client)
             tasks.start_soon(self._watch_answers, client)
             tasks.start_soon(self._end_when_idle)
@@ -176,12 +181,9 @@ class Host:
             await started.kept.over()
             self.end(reason=EndReason.EXITED)
 
-    async def _greet(self, client: HostClient, launch: Launch) -> None:
-        cache = str(launch.compile_cache) if launch.compile_cache is not None else None
-        bundle = str(launch.bundle) if launch.bundle is not None else None
-        greeting = Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache)
+    async def _greet(self, client: HostClient) -> None:
         try:
-            hello = await client.request(greeting, HelloResult, within_s=self._bounds.start_s)
+            hello = await client.greeted(within_s=self._bounds.start_s)
         except (TimeoutError, HostFailed, HostGone):
             self.end(now=True, reason=EndReason.NOT_STARTED)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import anyio
@@ -18,18 +18,33 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.host.host import HostBounds
-    from pi_session_mcp.host.process import Launch
+    from pi_session_mcp.host.process import HostProcess, Launch
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyHost:
+    """A host that was started before its pool: the shared one, or the `spare` one for a session with extensions."""
+
+    process: HostProcess
+    spare: bool
 
 
 class HostPool:
     """The shared host, and the hosts that hold one session alone.
 
-    An async context manager: leaving it ends every host, and returns when no process of theirs is left.
+    An async context manager: leaving it ends every host, and returns when no process of theirs is left. An `early` host
+    is the pool's from its beginning.
     """
 
     def __init__(
-        self, prepare: Callable[[], Launch], bounds: HostBounds, report: Report, count: Callable[[int, int], None]
+        self,
+        prepare: Callable[[], Launch],
+        bounds: HostBounds,
+        report: Report,
+        count: Callable[[int, int], None],
+        early: EarlyHost | None = None,
     ) -> None:
+        self._early = early
         self._prepare = prepare
         self._bounds = bounds
         self._report = report
@@ -43,6 +58,8 @@ class HostPool:
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        if self._early is not None:
+            self._adopt(self._early)
         return self
 
     async def __aexit__(
@@ -89,8 +106,7 @@ class HostPool:
         return self._spare
 
     def _prepare_for_extensions(self) -> Launch:
-        """Extensions import the SDK by its name, and must get the one that their host runs."""
-        return replace(self._prepare(), bundle=None)
+        return for_extensions(self._prepare())
 
     async def _occupied(self, host: Host) -> Host:
         host.occupy()
@@ -101,8 +117,15 @@ class HostPool:
             raise
         return host
 
-    def _start(self, prepare: Callable[[], Launch]) -> Host:
-        host = Host(prepare, self._bounds, self._report, self._count)
+    def _adopt(self, early: EarlyHost) -> None:
+        host = self._start(self._prepare, early.process)
+        if early.spare:
+            self._spare = host
+        else:
+            self._shared = host
+
+    def _start(self, prepare: Callable[[], Launch], started: HostProcess | None = None) -> Host:
+        host = Host(prepare, self._bounds, self._report, self._count, started)
         self._hosts.add(host)
         self._tasks.start_soon(self._live, host)
         return host
@@ -112,3 +135,8 @@ class HostPool:
             await host.run()
         finally:
             self._hosts.discard(host)
+
+
+def for_extensions(launch: Launch) -> Launch:
+    """Extensions import the SDK by its name, and must get the one that their host runs."""
+    return replace(launch, bundle=None)

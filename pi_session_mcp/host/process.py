@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pi_session_mcp.host.protocol import CHANNEL_FD
+from pi_session_mcp.host.protocol import CHANNEL_FD, HELLO_ID, Hello, encode_request
 from pi_session_mcp.keeper import kept
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostProcess:
-    """A started host. The descriptors are ours until `close_pipes` and the closing of `channel`."""
+    """A started host, which was greeted. The descriptors are ours until `close_pipes` and the closing of `channel`."""
 
     kept: Kept
     channel: socket.socket
@@ -65,7 +65,7 @@ class HostProcess:
 
 
 def start(launch: Launch) -> HostProcess:
-    """Start a host. Raises `OSError`; nothing is left open then."""
+    """Start a host and greet it: request `HELLO_ID` is on its way. Raises `OSError`; nothing is left open then."""
     (output, output_end), (errors, errors_end) = kept.open_pipes(2)
     try:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -74,6 +74,7 @@ def start(launch: Launch) -> HostProcess:
             os.close(descriptor)
         raise
     try:
+        ours.sendall(_greeting(launch))  # some paths: the buffer of a new socket takes them
         keeper = kept.start(
             kept.Command(
                 argv=(str(launch.node), *NODE_ARGUMENTS, str(SCRIPT)),
@@ -96,6 +97,12 @@ def start(launch: Launch) -> HostProcess:
         os.close(errors_end)
     ours.setblocking(False)  # noqa: FBT003 - by position only
     return HostProcess(keeper, ours, output, errors)
+
+
+def _greeting(launch: Launch) -> bytes:
+    bundle = str(launch.bundle) if launch.bundle is not None else None
+    cache = str(launch.compile_cache) if launch.compile_cache is not None else None
+    return encode_request(HELLO_ID, Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache))
 
 
 async def _drain(descriptor: int, count: Callable[[int, int], None] | None) -> None:

@@ -141,6 +141,10 @@ class Ping(_Frame):
 Request = Hello | Load | Check | Open | Bind | Prompt | Abort | Dispose | Ping
 
 
+HELLO_ID: Final = 1
+"""The greeting is sent as a host starts, before anybody listens to it."""
+
+
 def encode_request(request_id: int, request: Request) -> bytes:
     """The request as one line. Raises `ValueError` if it is longer than a frame may be."""
     body = request.model_dump_json()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.host.pool import EarlyHost
     from pi_session_mcp.server.compose import Composition
     from pi_session_mcp.server.serving import Open
 
@@ -30,13 +31,18 @@ class _Tools:
         await self.parts.shutdown()
 
 
-def application(configuration: Configuration, report: Report, count: Callable[[int, int], None]) -> Open:
-    """The application, not yet begun. `count` takes what hosts print, as (bytes, writes)."""
+def application(
+    configuration: Configuration, report: Report, count: Callable[[int, int], None], early: EarlyHost | None = None
+) -> Open:
+    """The application, not yet begun. It takes over an `early` host.
+
+    `count` takes what hosts print, as (bytes, writes).
+    """
 
     @asynccontextmanager
     async def begin() -> AsyncIterator[_Tools]:
         bounds = Deadlines()
-        async with compose(configuration, report, count, bounds) as parts:
+        async with compose(configuration, report, count, bounds, early) as parts:
             server = build_server(parts.registry, configuration, report, on_capabilities=parts.warm_soon)
             yield _Tools(server, parts)
 

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
 from pi_session_mcp.extensions.check import place_of
-from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
-from pi_session_mcp.host.process import Launch
 from pi_session_mcp.keeper.orphans import adopt_orphans
-from pi_session_mcp.platform.paths import is_below
 from pi_session_mcp.runtime.agent_directory import agent_directory
-from pi_session_mcp.runtime.asked import untrusted_directories
-from pi_session_mcp.runtime.locate import locate
+from pi_session_mcp.server.launching import Surroundings, launcher
 from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
 
     from anyio.abc import TaskGroup
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.host.pool import EarlyHost
     from pi_session_mcp.sessions.ports import PiSessions
 
 
@@ -51,25 +46,30 @@ class Composition:
 
 @asynccontextmanager
 async def compose(
-    configuration: Configuration, report: Report, count: Callable[[int, int], None], deadlines: Deadlines | None = None
+    configuration: Configuration,
+    report: Report,
+    count: Callable[[int, int], None],
+    deadlines: Deadlines | None = None,
+    early: EarlyHost | None = None,
 ) -> AsyncIterator[Composition]:
     """The working parts, until the block is left: then sessions close first, and then hosts end.
 
-    `count` takes what hosts print, as (bytes, writes). When this returns, no process that it started is alive.
+    `count` takes what hosts print, as (bytes, writes). An `early` host is taken over. When this returns, no process
+    that it started is alive.
     """
     bounds = deadlines or Deadlines()
     adopt_orphans()
-    environ, cwd = dict(os.environ), _working_directory()
-    launcher = _launcher(configuration, environ, cwd)
+    around = Surroundings.here()
+    prepare = launcher(configuration, around)
     async with (
-        HostPool(launcher, _host_bounds(bounds), report, count) as pool,
-        ExternalServers(environ, BridgeBounds(bounds.mcp_startup_s, bounds.mcp_call_s)) as external,
+        HostPool(prepare, _host_bounds(bounds), report, count, early) as pool,
+        ExternalServers(around.environ, BridgeBounds(bounds.mcp_startup_s, bounds.mcp_call_s)) as external,
     ):
         pi = HostedSessions(
             pool,
             bounds,
             configuration.execution_profiles,
-            lambda: place_of(configuration, agent_directory(configuration, environ, cwd)),
+            lambda: place_of(configuration, agent_directory(configuration, around.environ, around.cwd)),
             external,
         )
         async with (
@@ -103,27 +103,3 @@ class _Warmth:
 
 def _host_bounds(deadlines: Deadlines) -> HostBounds:
     return HostBounds(start_s=deadlines.host_start_s, ping_s=deadlines.host_ping_s, idle_s=deadlines.host_idle_s)
-
-
-def _launcher(configuration: Configuration, environ: Mapping[str, str], cwd: Path) -> Callable[[], Launch]:
-    def prepare() -> Launch:
-        """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
-        found = locate(configuration, environ, cwd)
-        projects = untrusted_directories(configuration, cwd)
-        environment = host_environment(
-            environ,
-            agent_directory=agent_directory(configuration, environ, cwd),
-            tools=found.tools,
-            is_project=lambda path: any(is_below(Path(path), root) for root in projects),
-        )
-        return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
-
-    return prepare
-
-
-def _working_directory() -> Path:
-    """Where the client started us; a place that nothing is below if that was deleted, or lies behind a closed door."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.devnull)

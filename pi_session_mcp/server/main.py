@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Diagnostic, Report
+    from pi_session_mcp.server.frames import Line
     from pi_session_mcp.server.serving import Open
 
 _IDENTITY: Final = Identity(SERVER_NAME, __version__, INSTRUCTIONS, TOOLS)
@@ -41,6 +42,8 @@ class World:
         self.stop = Stop(PROCESS_SHUTDOWN_S)
         self.inlet = Inlet(seized.stdin)
         self.outlet = Outlet(seized.stdout)
+        self.waiting: list[Line] = []
+        """What the client has sent and only the SDK can answer."""
 
     def finish(self) -> NoReturn:
         """End the process with the status that the first reason to stop has set."""
@@ -76,24 +79,26 @@ def load_configuration() -> Configuration:
 
 def load_application(configuration: Configuration, world: World) -> Open:
     """What is served under that configuration."""
-    from pi_session_mcp.server.application import application
+    from pi_session_mcp.server.head_start import head_start
 
-    return application(configuration, world.report, world.guard.count)
+    early = head_start(tuple(world.waiting), configuration)
+    from pi_session_mcp.server.application import application  # imports the SDK
+
+    return application(configuration, world.report, world.guard.count, early)
 
 
 def _serve(world: World, judge: Callable[[], Any], load: Callable[[Any, World], Open]) -> None:
     gc.disable()  # what imports make stays
     splitter, front, complain = LineSplitter(), Front(_IDENTITY), TransportErrors(world.report)
-    opening = Opening(world.inlet, world.outlet, splitter, front, complain)
+    opening = Opening(world.inlet, world.outlet, splitter, front, complain, world.waiting)
 
     def load_the_rest(judged: Any) -> Callable[[], None]:
+        begin = load(judged, world)
         from pi_session_mcp.server.serving import Serving
         from pi_session_mcp.server.transport import Connection
 
-        begin = load(judged, world)
-
         def serve() -> None:
-            given, waiting = tuple(front.given), tuple(opening.waiting)
+            given, waiting = tuple(front.given), tuple(world.waiting)
             connection = Connection(world.inlet, world.outlet, splitter, complain, given, waiting)
             Serving(connection, begin, world.report, world.stop, world.finish).run()
 

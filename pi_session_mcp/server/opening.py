@@ -71,7 +71,7 @@ class Loading(Generic[_Judged, _Loaded]):
 
 
 class Opening:
-    """What has been read and not been handed on."""
+    """What has been read and not been handed on. Messages that have to wait are put into `waiting`."""
 
     def __init__(
         self,
@@ -80,8 +80,9 @@ class Opening:
         splitter: frames.LineSplitter,
         front: Front,
         complain: TransportErrors,
+        waiting: list[frames.Line],
     ) -> None:
-        self.waiting: list[frames.Line] = []
+        self._waiting = waiting
         self._inlet = inlet
         self._outlet = outlet
         self._splitter = splitter
@@ -96,14 +97,14 @@ class Opening:
         begun = monotonic()
         while stop.status is None and not self._is_over(loading):
             head_start_s = max(0.0, begun + _HEAD_START_S - monotonic())
-            if not head_start_s or self._front.tools_listed or self.waiting or self._inlet.ended:
+            if not head_start_s or self._front.tools_listed or self._waiting or self._inlet.ended:
                 loading.start(self._wake)
             self._once(None if loading.started else head_start_s)
 
     def _is_over(self, loading: Loading[Any, Any]) -> bool:
         if loading.loaded is not None or loading.failure is not None or self._outlet.broken:
             return True
-        return self._inlet.ended and not self.waiting and loading.judged
+        return self._inlet.ended and not self._waiting and loading.judged
 
     def _once(self, timeout_s: float | None) -> None:
         poller = select.poll()
@@ -134,7 +135,7 @@ class Opening:
                 self._take(line)
 
     def _take(self, line: frames.Line) -> None:
-        if self.waiting:
+        if self._waiting:
             self._keep(line)
             return
         message = frames.read(line)
@@ -149,7 +150,7 @@ class Opening:
                 self._outlet.put(frames.encode(given.answer))
 
     def _keep(self, line: frames.Line) -> None:
-        self.waiting.append(line)
+        self._waiting.append(line)
         self._waiting_bytes += len(line or b"")
 
     def _wake(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.runtime.locate import Runtime
     from tests.process.client import Child
 
+KEEPER_AND_NODE = 2
 CODEX_PATIENCE_S = 0.013
 """What the real client leaves between SIGTERM and SIGKILL."""
 
@@ -79,6 +80,7 @@ ENDINGS = {
 }
 STATES = (
     "no host",
+    "a host started ahead",
     "an idle session",
     "a running turn",
     "a stuck host",
@@ -96,6 +98,9 @@ class Trial:
     child: Child | None = None
 
     def begin(self) -> None:
+        if self.state == "a host started ahead":
+            self._ask_at_once()
+            return
         self.child = child = self.world.serve()
         if self.state == "no host":
             child.call("pi_session_list")
@@ -103,6 +108,14 @@ class Trial:
         session = self.world.start_session(child, "coder")
         if self.state != "an idle session":
             self._start_stubborn_turn(child, session)
+
+    def _ask_at_once(self) -> None:
+        """A session is asked for while the server is still being loaded, and has brought its host about."""
+        self.child = child = self.world.serve()
+        arguments = {"workspace": "project", "executionProfile": "coder"}
+        child.start_request("tools/call", {"name": "pi_session_start", "arguments": arguments})
+        while len(self.tree()) < KEEPER_AND_NODE:
+            threading.Event().wait(0.005)
 
     def _start_stubborn_turn(self, child: Child, session: str) -> None:
         notes = self.world.directory / "notes"

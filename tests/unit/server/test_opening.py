@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pi_session_mcp.diagnostics import Diagnostic
+    from pi_session_mcp.server import frames
 
 PATIENCE_S = 30
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"pi_session_list"}}\n'
@@ -38,7 +39,9 @@ class Client:
         self.inlet = Inlet(inlet)
         self.front = Front(Identity("name", "1", "instructions", []))
         self.splitter = LineSplitter()
-        self.opening = Opening(self.inlet, Outlet(outlet), self.splitter, self.front, TransportErrors(self.said.append))
+        self.waiting: list[frames.Line] = []
+        complain = TransportErrors(self.said.append)
+        self.opening = Opening(self.inlet, Outlet(outlet), self.splitter, self.front, complain, self.waiting)
         self.stop = Stop(PATIENCE_S)
         self._open = {inlet, self.writer, self.reader, outlet}
 
@@ -75,14 +78,14 @@ def test_it_ends_when_everything_is_loaded(client: Client) -> None:
 
     assert loading.loaded == "with 7"
     assert [answer["id"] for answer in client.answers()] == [1]
-    assert client.opening.waiting == []
+    assert client.waiting == []
 
 
 def test_what_it_cannot_answer_waits_with_everything_after_it_and_what_came_before_is_noted(client: Client) -> None:
     client.send(PING % 1 + CALL % 2 + PING % 3 + b"no json\n" + b'{"half')
     client.attend(load=after_reading(client, lines=3))
 
-    assert [line and line[:30] for line in client.opening.waiting] == [
+    assert [line and line[:30] for line in client.waiting] == [
         (CALL % 2)[:30],
         (PING % 3)[:30],
         b"no json",
@@ -97,7 +100,7 @@ def after_reading(client: Client, lines: int) -> Callable[[Any], str]:
 
     def load(_judged: Any) -> str:
         seen = threading.Event()
-        while len(client.opening.waiting) < lines:
+        while len(client.waiting) < lines:
             seen.wait(0.001)
         return "loaded"
 
@@ -139,7 +142,7 @@ def test_input_that_ended_with_something_waiting_waits_for_everything(client: Cl
     loading = client.attend()
 
     assert loading.loaded == "loaded"
-    assert len(client.opening.waiting) == 1
+    assert len(client.waiting) == 1
 
 
 def test_a_reader_that_is_gone_ends_it(client: Client) -> None:
@@ -182,7 +185,7 @@ def test_no_more_is_kept_than_the_bound_and_nothing_is_lost(client: Client, monk
 
     client.attend(load=load)
 
-    kept = client.opening.waiting.copy()
+    kept = client.waiting.copy()
     assert sum(len(line or b"") for line in kept) <= (1 << 20) + 65536
     while len(kept) < len(lines):
         kept.extend(client.splitter.feed(client.inlet.read()))

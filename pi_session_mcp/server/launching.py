@@ -1,0 +1,60 @@
+"""What a Pi host is launched with, under the operator's configuration. Loads nothing of the MCP SDK."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.process import Launch
+from pi_session_mcp.platform.paths import is_below
+from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.asked import untrusted_directories
+from pi_session_mcp.runtime.locate import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pi_session_mcp.config.model import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the client gave this process: variables, and where it was started."""
+
+    environ: Mapping[str, str]
+    cwd: Path
+
+    @classmethod
+    def here(cls) -> Self:
+        """As they are now."""
+        return cls(dict(os.environ), _working_directory())
+
+
+def launcher(configuration: Configuration, surroundings: Surroundings) -> Callable[[], Launch]:
+    """Prepares the launch of one host."""
+    environ, cwd = surroundings.environ, surroundings.cwd
+
+    def prepare() -> Launch:
+        """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
+        found = locate(configuration, environ, cwd)
+        projects = untrusted_directories(configuration, cwd)
+        environment = host_environment(
+            environ,
+            agent_directory=agent_directory(configuration, environ, cwd),
+            tools=found.tools,
+            is_project=lambda path: any(is_below(Path(path), root) for root in projects),
+        )
+        return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
+
+    return prepare
+
+
+def _working_directory() -> Path:
+    """Where the client started us; a place that nothing is below if that was deleted, or lies behind a closed door."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)
