@@ -7,23 +7,25 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 import venv
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 import pi_session_mcp
+from tests.packaging.releases import AWKWARD, LIMIT_S, ROOT, Installed, Published, pip, publish, run
+from tests.support.environment import ensure_installed
+from tests.support.lasting import needs_a_lasting_checkout
+from tests.support.stub_client import install_stub_clients
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
-ROOT: Final = Path(__file__).parents[2]
-REAL_HOME: Final = os.environ.get("HOME", "")
-"""Of whoever runs the tests, taken before a test hides it: pip's and npm's caches are there."""
-LIMIT_S: Final = 170
+pytestmark = pytest.mark.timeout(600)  # a runtime is tens of thousands of files to write, and to remove
+
 ONLY_FOR_DEVELOPMENT: Final = frozenset({"sdk.d.ts", "tsconfig.json"})
 NEEDED: Final = (
     "pi_session_mcp/config/schema.json",
@@ -36,60 +38,26 @@ NEEDED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The two files of a release."""
-
-    sdist: Path
-    wheel: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """The wheel in an environment of its own, in a place with spaces and more than ASCII, far from any checkout."""
-
-    bin: Path
-    home: Path
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the installed program, with only the caches and certificates of this machine."""
-        argv = [str(self.bin / "pi-session-mcp"), *arguments]
-        return _run(argv, self.home, {**_machine(), "HOME": str(self.home), "NPM_CONFIG_CACHE": f"{REAL_HOME}/.npm"})
-
-    def report(self, *arguments: str) -> dict[str, Any]:
-        """Its JSON report."""
-        ended = self.run(*arguments, "--json")
-        report: dict[str, Any] = json.loads(ended.stdout)
-        assert ended.returncode == report["exitCode"], ended.stderr
-        return report
-
-
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
-    """A release, built as build tools do it: the wheel from the unpacked sdist."""
-    root = tmp_path_factory.mktemp("release")
-    backend = root / "backend"
-    _pip(sys.executable, "install", "--quiet", "--target", str(backend), "hatchling")
-    _build(backend, ROOT, "sdist", root)
-    (sdist,) = root.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(root / "unpacked", filter="data")
-    (source,) = (root / "unpacked").iterdir()
-    _build(backend, source, "wheel", root)
-    (wheel,) = root.glob("*.whl")
-    return Published(sdist, wheel)
+    """A release."""
+    return publish(tmp_path_factory.mktemp("release"))
 
 
 @pytest.fixture(scope="module")
-def installed(published: Published, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel in an empty environment."""
-    root = tmp_path_factory.mktemp("away") / "ein Pfad mit ünïcode 日本"
-    home = root / "home"
-    home.mkdir(parents=True)
-    venv.create(root / "env", with_pip=False, symlinks=True)
-    python = root / "env" / "bin" / "python"
-    _pip(sys.executable, "--python", str(python), "install", "--quiet", "--no-compile", f"{published.wheel}[node]")
-    return Installed(root / "env" / "bin", home)
+def installed(published: Published) -> Iterator[Installed]:
+    """The wheel in an empty environment, in a place with spaces and more than ASCII.
+
+    It lies in the checkout's directory for what is built, since setup registers nothing below one for temporary files.
+    """
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="packaging-", dir=ROOT / "build") as made:
+        root = Path(made) / AWKWARD
+        (root / "home").mkdir(parents=True)
+        venv.create(root / "env", with_pip=False, symlinks=True)
+        python = root / "env" / "bin" / "python"
+        pip(sys.executable, "--python", str(python), "install", "--quiet", "--no-compile", f"{published.wheel}[node]")
+        yield Installed(root / "env" / "bin" / "pi-session-mcp", root / "home")
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(published: Published) -> None:
@@ -151,6 +119,22 @@ def test_the_installed_program_puts_the_runtime_beside_itself_and_shows_the_main
     assert demo["ok"] is True
 
 
+@needs_a_lasting_checkout
+def test_the_installed_program_does_the_nine_steps_of_setup(installed: Installed, tmp_path: Path) -> None:
+    ensure_installed()
+    install_stub_clients(tmp_path / "home", tmp_path / "clients")
+    record = tmp_path / "record.json"
+    what = ("codex:user", "--only", "setup", "--configuration", "plain", "--quick")
+    where = ("--program", str(installed.program), "--clients", str(tmp_path / "clients"), "--json", str(record))
+
+    ended = run([sys.executable, "-m", "acceptance", *what, *where], ROOT, {**os.environ, "TMPDIR": str(tmp_path)})
+
+    assert ended.returncode == 0, ended.stderr
+    (of_codex,) = json.loads(record.read_text())["runs"]
+    passed = {check["id"] for check in of_codex["checks"] if check["passed"]}
+    assert passed.issuperset({"registered_exactly", *(f"step_{number}" for number in range(1, 10))})
+
+
 def _of_the_project(below: str) -> list[str]:
     """The files below a directory of the checkout that git does not ignore; elsewhere nothing can be compared with."""
     argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", below]
@@ -159,47 +143,3 @@ def _of_the_project(below: str) -> list[str]:
         pytest.skip("this is no git checkout, so there is no list of what belongs to the project")
     names = [name for name in listed.stdout.decode().split("\0") if name]
     return [name for name in names if (ROOT / name).is_file()]
-
-
-def _build(backend: Path, source: Path, kind: str, into: Path) -> None:
-    argv = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(into)]
-    ended = _run(argv, source, {**_machine(), "HOME": str(into), "PYTHONPATH": str(backend)})
-    assert ended.returncode == 0, ended.stderr
-
-
-def _pip(python: str, *arguments: str) -> None:
-    cache = {"HOME": REAL_HOME} if REAL_HOME else {}
-    argv = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
-    ended = _run(argv, ROOT.parent, {**_machine(), **cache})
-    assert ended.returncode == 0, ended.stderr
-
-
-def _machine() -> dict[str, str]:
-    """What a machine needs to reach its registries, and nothing of a person or of Python."""
-    wanted = (
-        "PATH",
-        "PIP_",
-        "SSL_",
-        "NODE_EXTRA_CA_CERTS",
-        "HTTP",
-        "NO_PROXY",
-        "http",
-        "no_proxy",
-        "NPM_CONFIG_",
-        "npm_",
-    )
-    return {name: value for name, value in os.environ.items() if name.startswith(wanted)} | {"LC_ALL": "C.UTF-8"}
-
-
-def _run(argv: list[str], cwd: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv,
-        cwd=cwd,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=LIMIT_S,
-        check=False,
-    )
