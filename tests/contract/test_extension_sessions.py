@@ -181,8 +181,14 @@ def kill(child: Recorded) -> None:
     child.wait()
 
 
-@pytest.mark.parametrize("state", ["idle", "running"])
-@pytest.mark.parametrize("end", [end_input, terminate, interrupt, kill])
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        *((end, "running") for end in (end_input, terminate, interrupt, kill)),
+        (end_input, "idle"),
+        *(pytest.param(end, "idle", marks=pytest.mark.matrix) for end in (terminate, interrupt, kill)),
+    ],
+)
 def test_the_servers_end_shuts_each_session_down_once_and_leaves_nothing(
     world: ExtensionWorld, end: Any, state: str
 ) -> None:
@@ -264,7 +270,7 @@ def test_a_shutdown_hook_that_hangs_does_not_keep_the_session_or_its_host(world:
     assert extension.counts() == (1, 1)
 
 
-@pytest.mark.parametrize("misbehaviour", ["hanging", "looping"])
+@pytest.mark.parametrize("misbehaviour", ["hanging", "blocking"])
 def test_an_input_hook_that_keeps_a_prompt_is_ended_with_its_host(world: ExtensionWorld, misbehaviour: str) -> None:
     extension = world.install(**{misbehaviour: "input"})
     child = world.serve()

@@ -6,6 +6,7 @@ Every canary is a word that the program is given and must not say; all that it s
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -31,12 +32,34 @@ COMMAND = "canary-command"
 CANARIES = (PATH, KEY, PROMPT, PROVIDER_TEXT, VARIABLE, FILE_TEXT, COMMAND)
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RealWorld]:
-    with RealWorld(tmp_path / PATH, ensure_installed()) as made:
+@contextmanager
+def world_below(directory: Path) -> Iterator[RealWorld]:
+    with RealWorld(directory / PATH, ensure_installed()) as made:
         write_agent_directory(made.agent_directory, made.model.base_url, api_key=KEY)
         (made.workspace / "secret.txt").write_text(FILE_TEXT)
         yield made
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[RealWorld]:
+    """A world for one test, which may break it."""
+    with world_below(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWorld]:
+    """A world in which all is well."""
+    with world_below(tmp_path_factory.mktemp("whole")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def child(whole: RealWorld) -> Iterator[Child]:
+    """Its server. What it says last is searched as well."""
+    child = whole.serve(CANARY=VARIABLE, OPENAI_API_KEY=KEY)
+    yield child
+    assert_silent(said_by(child))
 
 
 def said_by(child: Child) -> str:
@@ -72,16 +95,15 @@ def call(child: Child, tool: str, **arguments: Any) -> str:
     ],
     ids=lambda steps: "-".join(type(step).__name__.lower() for step in steps),
 )
-def test_a_turn_says_no_canary_however_it_ends(world: RealWorld, steps: tuple[Any, ...]) -> None:
-    world.model.on(PROMPT, *steps)
-    child = world.serve(CANARY=VARIABLE, OPENAI_API_KEY=KEY)
+def test_a_turn_says_no_canary_however_it_ends(whole: RealWorld, child: Child, steps: tuple[Any, ...]) -> None:
+    whole.model.on(PROMPT, *steps)
     said = call(child, "pi_capabilities_get")
-    session = world.start_session(child, "coder")
+    session = whole.start_session(child, "coder")
     said += call(child, "pi_session_prompt", sessionId=session, prompt=PROMPT, waitMs=50_000)
     said += call(child, "pi_session_list") + call(child, "pi_session_get", sessionId=session)
     said += command_lines(child)
     said += call(child, "pi_session_abort", sessionId=session) + call(child, "pi_session_close", sessionId=session)
-    assert_silent(said + said_by(child))
+    assert_silent(said + child.stderr.decode())
 
 
 @pytest.mark.parametrize(
@@ -97,9 +119,8 @@ def test_a_turn_says_no_canary_however_it_ends(world: RealWorld, steps: tuple[An
         (COMMAND, {}),
     ],
 )
-def test_a_refused_call_says_no_canary(world: RealWorld, tool: str, arguments: dict[str, Any]) -> None:
-    child = world.serve(CANARY=VARIABLE)
-    assert_silent(call(child, tool, **arguments) + said_by(child))
+def test_a_refused_call_says_no_canary(child: Child, tool: str, arguments: dict[str, Any]) -> None:
+    assert_silent(call(child, tool, **arguments) + child.stderr.decode())
 
 
 @pytest.mark.parametrize("name", ["models.json", "auth.json"])
