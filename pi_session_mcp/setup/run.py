@@ -69,6 +69,8 @@ def run(operation: Operation, targets: Iterable[Target], world: World) -> Result
                 signal.signal(number, handler)
     except Stopped as stopped:
         course.settle_rest(stopped.code)
+    except OSError:
+        course.settle_rest(SetupCode.OPERATION_FAILED)
     return course.result()
 
 
@@ -88,6 +90,8 @@ async def _until_signalled(course: Course) -> None:
                 await course.run()
             except Stopped as stopped:
                 course.settle_rest(stopped.code)
+            except OSError:  # this process has no descriptors or no memory left, say
+                course.settle_rest(SetupCode.OPERATION_FAILED)
             for _ in range(_TURNS_OF_A_SIGNAL):
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
@@ -119,10 +123,11 @@ class Course:
             self._intend()
             if not world.doctor_is_clean():
                 raise Stopped(SetupCode.DOCTOR_FAILED)
-        if self._needs_locks():
+        is_fenced = self.operation is not Operation.DRY_RUN
+        if is_fenced:
             require_locks(self._state, world.system)
         prepare(self._state)
-        if self._needs_locks():
+        if is_fenced:
             require_locks(self._state, world.system)
 
     async def run(self) -> None:
@@ -152,21 +157,17 @@ class Course:
         except ConfigError:
             raise Stopped(SetupCode.CONFIG_REQUIRED) from None
         installation = world.installation(world.environ)
-        self._intent = registration_of(str(installation.executable), os.path.normpath(configuration))
+        self._intent = registration_of(str(installation.executable), _without_dots(configuration))
         if not can_be_registered(self._intent):
             raise Stopped(SetupCode.CONFIG_REQUIRED)
         self._release = installation.release()
 
-    def _needs_locks(self) -> bool:
-        """A verification changes nothing and records nothing, so it needs no fence where there can be none."""
-        return self.operation not in {Operation.DRY_RUN, Operation.VERIFY}
-
     @asynccontextmanager
     async def _fenced(self) -> AsyncIterator[Fence | None]:
-        system, is_dry = self.world.system, self.operation is Operation.DRY_RUN
-        if is_dry or not (self._needs_locks() or system.trusts_locks(self._state)):
+        if self.operation is Operation.DRY_RUN:
             yield None
             return
+        system = self.world.system
         async with fence(self._state, system, within_s=self.world.lock_within_s, on_step=self.world.on_step) as held:
             try:
                 Ownership(self._state).sweep()
@@ -190,6 +191,8 @@ class Course:
             raise _stopped_by(failed) from None
         except OwnershipUnavailable:
             raise Stopped(SetupCode.OWNERSHIP_UNAVAILABLE) from None
+        except OSError:
+            raise Stopped(SetupCode.OPERATION_FAILED) from None
         return Finding(target, status, code, other)
 
     async def _other_scope(self, scene: Scene, subject: Subject, code: SetupCode) -> str | None:
@@ -226,6 +229,15 @@ class Course:
             )
         )
         return Status.OK, SetupCode.MCP_VERIFIED
+
+
+def _without_dots(path: str) -> str:
+    """The same file by a shorter path, or `path`: behind a link, `..` is not the directory that it was reached from."""
+    plain = os.path.normpath(path)
+    try:
+        return plain if os.path.samefile(plain, path) else path
+    except OSError:
+        return path
 
 
 def _plan(operation: Operation, scene: Scene) -> Plan:

@@ -67,7 +67,7 @@ async def carry_out(plan: Settled | Do, scene: Scene, subject: Subject, fence: F
     except OwnershipUnavailable:
         code = transaction.failure or SetupCode.OWNERSHIP_UNAVAILABLE
         return Status.FAILED, code
-    except (CommandFailed, _NotSeen):
+    except (CommandFailed, _NotSeen, OSError):
         return Status.FAILED, transaction.failure or SetupCode.OPERATION_FAILED
     return Status.OK, plan.code
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.steps import OnStep
 
 VERIFY_WITHIN_S: Final = 30.0
-_END_WITHIN_S: Final = 5.0
+_END_WITHIN_S: Final = 15.0
+"""What the server itself takes at the most for its shutdown."""
 _GRACE_S: Final = 2.0
 _LINE_LIMIT_BYTES: Final = 4 * 1024 * 1024
 _CHUNK_BYTES: Final = 65_536

@@ -25,7 +25,7 @@ WORDS: Final[dict[SetupCode, Words]] = {
     ),
     SetupCode.CONFIG_REQUIRED: Words(
         "PI_SESSION_MCP_CONFIG names no configuration, or one at a path that clients cannot show exactly.",
-        "Set PI_SESSION_MCP_CONFIG to the configuration's path, without control characters and outer white space.",
+        "Set PI_SESSION_MCP_CONFIG to the configuration's path, without control characters, outer white space and ${.",
     ),
     SetupCode.PLATFORM_UNSUPPORTED: Words(
         "This operating system is neither Linux nor macOS.", "Register by hand; docs/setup.md says how."

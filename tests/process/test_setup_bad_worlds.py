@@ -202,12 +202,11 @@ def test_what_setup_keeps_is_private_whatever_the_umask(operator: Operator, umas
     assert set(modes.values()) <= {0o600}
 
 
-def test_where_locks_cannot_be_trusted_only_what_changes_nothing_works(operator: Operator) -> None:
-    for operation in ("apply", "remove", "rollback", "rebind"):
+def test_where_locks_cannot_be_trusted_only_a_dry_run_works(operator: Operator) -> None:
+    for operation in ("apply", "verify", "remove", "rollback", "rebind"):
         assert operator.code(operation, untrusted_locks=True) == "filesystem_unsupported"
     assert operator.stub.calls() == []
     assert operator.code("dry-run", untrusted_locks=True) == "absent"
-    assert operator.code("verify", untrusted_locks=True) == "registration_not_equivalent"
     assert "fence.wanted" not in operator.steps()
 
 
@@ -253,6 +252,27 @@ def test_a_path_that_clients_cannot_show_exactly_is_refused(operator: Operator, 
     environ = {**operator.environ, "PI_SESSION_MCP_CONFIG": f"{operator.root}/{name} "}
     assert operator.code("apply", environ=environ) == "config_required"
     assert operator.stub.calls() == []
+
+
+def test_the_configuration_that_was_named_is_registered_and_not_another_behind_a_link(operator: Operator) -> None:
+    (operator.root / "elsewhere" / "below").mkdir(parents=True)
+    (operator.root / "elsewhere" / "config.json").write_text("{}")
+    (operator.root / "link").symlink_to(operator.root / "elsewhere" / "below")
+    named = f"{operator.root}/link/../config.json"
+    assert operator.code("apply", environ={**operator.environ, "PI_SESSION_MCP_CONFIG": named}) == "applied"
+    assert operator.registered()["env"] == {"PI_SESSION_MCP_CONFIG": named}
+
+
+@pytest.mark.parametrize("descriptors", [7, 9, 11, 12, 20])
+def test_without_descriptors_it_fails_with_a_code_and_the_next_apply_does_it(
+    operator: Operator, descriptors: int
+) -> None:
+    told = operator.setup("apply", descriptors=descriptors)
+    assert told["exitCode"] == 0 or told["findings"][0]["status"] in {"failed", "unsupported"}
+    assert operator.code("apply") in {"applied", "pending_recovered", "already_equivalent"}
+    assert operator.code("remove", descriptors=descriptors) != "removed" or operator.registered() is None
+    assert operator.code("remove") in {"removed", "absent"}
+    assert operator.records() == []
 
 
 def test_a_link_among_the_files_of_the_installation_is_refused(operator: Operator) -> None:

@@ -187,6 +187,10 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_bytes"],) * 2)  # a disk that is full
+    if request.get("descriptors") is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (request["descriptors"],) * 2)
     if request.get("keeper") is not None:
         kept.PROGRAM = Path(request["keeper"])  # type: ignore[misc]
     if not request.get("macos"):

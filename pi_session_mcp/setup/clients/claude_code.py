@@ -8,10 +8,12 @@ target's is divergent.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.platform.reading import read_regular
 from pi_session_mcp.setup.clients.base import (
     CommandFailed,
     CommandFailure,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 _HEALTH_CHECK_MS: Final = "1"
 """The registration's text is complete without a healthy server, and a hanging one would take 30 s."""
+
+_POINTER_LIMIT_BYTES: Final = 64 * 1024
+"""A `.git` that is a file says in a line where the repository is."""
 
 _SCOPE_OF: Final = {
     "User config (available in all your projects)": "user",
@@ -81,7 +86,7 @@ class ClaudeCode:
             case "local":
                 return is_own_project(directory)
             case "project":
-                return not any((parent / ".mcp.json").exists() for parent in directory.parents)
+                return not any(_may_exist(parent / ".mcp.json") for parent in directory.parents)
             case _:
                 return True
 
@@ -138,16 +143,27 @@ def is_own_project(directory: Path) -> bool:
 
     Inside a repository it keeps them under its top, and for linked worktrees under the top of the main one.
     """
-    if any((parent / ".git").exists() for parent in directory.parents):
+    if any(_may_exist(parent / ".git") for parent in directory.parents):
         return False
-    try:
-        pointer = (directory / ".git").read_text("utf-8", "replace")
-    except (FileNotFoundError, IsADirectoryError):
+    mark = directory / ".git"
+    if os.path.isdir(mark) or not _may_exist(mark):
         return True
-    except OSError:
+    try:
+        pointer = os.fsdecode(read_regular(mark, max_bytes=_POINTER_LIMIT_BYTES))
+    except (OSError, ValueError):
         return False
-    git_directory = directory / pointer.removeprefix("gitdir:").strip()
-    return not (git_directory / "commondir").exists()
+    return not _may_exist(directory / pointer.removeprefix("gitdir:").strip() / "commondir")
+
+
+def _may_exist(path: Path) -> bool:
+    """Whether something is there, or it cannot be told."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
 
 
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:

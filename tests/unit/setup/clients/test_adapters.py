@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -298,6 +299,17 @@ def test_a_linked_worktree_is_not_a_top_but_a_submodule_is(world: World) -> None
     assert not accepts(world, "local", world.project)
     (world.project / ".git").write_text("gitdir: ../main/.git/modules/m\n")
     assert accepts(world, "local", world.project)
+
+
+def test_a_mark_of_a_repository_that_cannot_be_read_is_no_top(world: World) -> None:
+    mark = world.project / ".git"
+    mark.write_text(f"gitdir: {'x' * 5000}\n")
+    assert not accepts(world, "local", world.project)
+    mark.write_text("gitdir: " + "x" * 70_000)
+    assert not accepts(world, "local", world.project)
+    mark.unlink()
+    os.mkfifo(mark)
+    assert not accepts(world, "local", world.project)
 
 
 def test_project_is_refused_below_another_projects_registrations(world: World) -> None:
