@@ -297,12 +297,13 @@ def _first_below(workspace: Path, held: tuple[tuple[Held, Path], ...]) -> Held |
 
 def _state_directory(world: World) -> Path | None:
     """Where setup keeps its records; `None` when there is no home directory to say."""
-    from platformdirs import user_state_path
+    from pi_session_mcp.setup.result import Stopped
+    from pi_session_mcp.setup.state_directory import state_directory
 
-    if not os.path.isabs(world.environ.get("HOME", "")):
+    try:
+        return state_directory(world.environ)
+    except Stopped:
         return None
-    directory = user_state_path("pi-session-mcp", appauthor=False) / "setup"
-    return directory if directory.is_absolute() else None
 
 
 def _look_at_state(
@@ -321,25 +322,14 @@ def _look_at_state(
 
 def _judge(directory: Path, world: World) -> State:
     """As setup judges it before it makes anything."""
-    from pi_session_mcp.platform.files import can_make, others_can_write
+    from pi_session_mcp.platform.files import can_make
     from pi_session_mcp.platform.filesystem import has_trusted_locks
+    from pi_session_mcp.setup.state_directory import is_safe, nearest_directory
 
-    existing = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
-    real = existing if stat.S_ISDIR(existing.lstat().st_mode) else existing.parent
     known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
-    if known and not has_trusted_locks(real, platform=world.platform):
+    if known and not has_trusted_locks(nearest_directory(directory), platform=world.platform):
         return State.FILE_SYSTEM
-    above = {existing, *existing.parents}
-    own = ((directory, 0o077), (directory.parent, 0o022))
-    ours = all(_is_ours(path, open_bits) for path, open_bits in own if path in above)
-    safe = ours and can_make(directory) and not others_can_write(existing)
-    return State.FINE if safe else State.PERMISSIONS
-
-
-def _is_ours(directory: Path, open_bits: int) -> bool:
-    """Whether it is a directory, not a link to one, of the effective user, without these permissions for others."""
-    seen = directory.lstat()
-    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & open_bits
+    return State.FINE if is_safe(directory) and can_make(directory) else State.PERMISSIONS
 
 
 def _read_records(directory: Path) -> tuple[State, tuple[str, ...] | None]:

@@ -10,7 +10,7 @@ from pi_session_mcp.platform.files import others_can_write, sync_directory
 from pi_session_mcp.setup.result import SetupCode, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pi_session_mcp.setup.system import System
@@ -50,27 +50,37 @@ def prepare(directory: Path) -> None:
 
 def require_locks(directory: Path, system: System) -> None:
     """Raise `Stopped` unless the file system that `directory` is on, or would be, has locks that exclude."""
-    if not system.trusts_locks(next(_existing(directory))):
+    if not system.trusts_locks(nearest_directory(directory)):
         raise Stopped(SetupCode.FILESYSTEM_UNSUPPORTED)
 
 
-def _require_safe(directory: Path) -> None:
-    """Raise `PermissionError` unless nobody but us and root can put anything there or in its way."""
-    existing = next(_existing(directory))
-    own = (directory, *directory.parents)[:_OWN_NAMES]
-    for path in own:
-        if path == existing or path in existing.parents:
-            _require_ours(path, private=path == directory)
+def nearest_directory(directory: Path) -> Path:
+    """The directory that is there, `directory` itself or above it. What else stands at its name is passed over."""
+    existing = _nearest(directory)
+    return existing if stat.S_ISDIR(existing.lstat().st_mode) else existing.parent
+
+
+def is_safe(directory: Path) -> bool:
+    """Whether nobody but us and root can put anything there, or in its way if it has yet to be made. Raises `OSError`.
+
+    What is there of `directory` and of the one that holds it must be ours, no link, and private.
+    """
+    existing = _nearest(directory)
+    own = [path for path in (directory, *directory.parents)[:_OWN_NAMES] if os.path.lexists(path)]
+    if not all(_is_ours(path, open_bits=0o077 if path == directory else 0o022) for path in own):
+        return False
     # `existing` may be far above, as under sudo: a home that is somebody else's is nothing that we make directories in.
-    if others_can_write(existing):
+    return not others_can_write(existing)
+
+
+def _require_safe(directory: Path) -> None:
+    if not is_safe(directory):
         raise PermissionError
 
 
-def _require_ours(path: Path, *, private: bool) -> None:
+def _is_ours(path: Path, *, open_bits: int) -> bool:
     seen = path.lstat()
-    open_bits = 0o077 if private else 0o022
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & open_bits:
-        raise PermissionError
+    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not stat.S_IMODE(seen.st_mode) & open_bits
 
 
 def _make(directory: Path) -> None:
@@ -86,6 +96,6 @@ def _make(directory: Path) -> None:
         sync_directory(path.parent)
 
 
-def _existing(directory: Path) -> Iterator[Path]:
-    """`directory` and those above it, as far as something is there."""
-    return (path for path in (directory, *directory.parents) if os.path.lexists(path))
+def _nearest(directory: Path) -> Path:
+    """What is there, at `directory` or above it."""
+    return next(path for path in (directory, *directory.parents) if os.path.lexists(path))

@@ -167,6 +167,7 @@ UNSAFE: dict[str, Callable[[Path], None]] = {
     "world-writable": lambda path: (path.mkdir(), path.chmod(0o777))[0],  # type: ignore[func-returns-value]
     "group-writable": lambda path: (path.mkdir(), path.chmod(0o770))[0],  # type: ignore[func-returns-value]
     "a link": link,
+    "a link to nowhere": lambda path: path.symlink_to(path.with_name("nowhere")),
     "a file": lambda path: (path.write_text("") and None) or None,
 }
 

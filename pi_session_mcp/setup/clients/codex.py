@@ -7,19 +7,18 @@ from a neutral directory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.setup.clients.answers import compared, json_object, registration_from, same
-from pi_session_mcp.setup.clients.base import Discovery, Inspection, Seen, can_be_registered
-from pi_session_mcp.setup.clients.program import Program, text_of
-from pi_session_mcp.setup.targets import SCOPES
+from pi_session_mcp.setup.clients.base import Inspection, Seen
+from pi_session_mcp.setup.clients.program import text_of
+from pi_session_mcp.setup.clients.user_scope import UserScopeClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pi_session_mcp.config.strict_json import Tree
-    from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Surroundings
+    from pi_session_mcp.setup.clients.base import ClientOutput
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
@@ -35,55 +34,19 @@ _TRANSPORT_DEFAULTS: Final[Mapping[str, Tree]] = {"type": "stdio", "env_vars": (
 _OURS: Final = ("command", "args", "env")
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
-    """The adapter; see `base.Client`."""
+class Codex(UserScopeClient):
+    """The adapter; see `base.Client`. A project's fields are merged over the user's, and Codex does not say so."""
 
-    surroundings: Surroundings
-    name: str = field(default="codex", init=False)
-    scopes: tuple[str, ...] = field(default=SCOPES["codex"], init=False)
+    __slots__ = ()
+    name = "codex"
+    word = "codex"
+    home_variable = "CODEX_HOME"
+    as_json = ("--json",)
 
-    @property
-    def _program(self) -> Program:
-        return Program("codex", "CODEX_HOME", self.surroundings)
-
-    def home_is_usable(self) -> bool:
-        """See `base.Client`."""
-        return self._program.home_is_usable()
-
-    def accepts(self, target: Target) -> bool:
-        """See `base.Client`."""
-        return target.scope in self.scopes
-
-    def place(self, target: Target) -> str:
-        """See `base.Client`."""
-        return self._program.place(target, None)
-
-    async def discover(self, run: Runner) -> Discovery:
-        """See `base.Client`."""
-        return await self._program.discover(run)
-
-    async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
-        """See `base.Client`."""
-        output = await run.run(self._program.from_neutral("mcp", "get", target.alias, "--json"))
+    @staticmethod
+    def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
+        """See `read_inspection`."""
         return read_inspection(output, target, intent)
-
-    async def hidden_by(self, run: Runner, target: Target) -> str | None:  # noqa: ARG002 - Codex never says
-        """See `base.Client`. Codex merges a project's fields over the user's and does not say so."""
-        return None
-
-    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
-        """See `base.Client`."""
-        if not can_be_registered(intent):
-            return False
-        environment = [word for key, value in intent.environment.items() for word in ("--env", f"{key}={value}")]
-        words = ("mcp", "add", target.alias, *environment, "--", intent.command, *intent.arguments)
-        return (await run.run(self._program.from_neutral(*words, mutates=True))).exit_code == 0
-
-    async def remove(self, run: Runner, target: Target) -> bool:
-        """See `base.Client`. True for an absent name too."""
-        output = await run.run(self._program.from_neutral("mcp", "remove", target.alias, mutates=True))
-        return output.exit_code == 0
 
 
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:

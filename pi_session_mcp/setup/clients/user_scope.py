@@ -1,0 +1,79 @@
+"""What clients share that have a user scope only and answer in JSON. All calls are made from a neutral directory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from pi_session_mcp.setup.clients.base import can_be_registered
+from pi_session_mcp.setup.clients.program import Program
+from pi_session_mcp.setup.targets import SCOPES
+
+if TYPE_CHECKING:
+    from pi_session_mcp.setup.clients.base import ClientOutput, Discovery, Inspection, Runner, Surroundings
+    from pi_session_mcp.setup.registration import Registration
+    from pi_session_mcp.setup.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class UserScopeClient(ABC):
+    """An adapter but for its answers; see `base.Client`. `as_json` makes `mcp get` answer in JSON, with every value."""
+
+    name: ClassVar[str]
+    word: ClassVar[str]
+    home_variable: ClassVar[str]
+    as_json: ClassVar[tuple[str, ...]]
+    surroundings: Surroundings
+
+    @staticmethod
+    @abstractmethod
+    def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
+        """What an answer of `mcp get` says about `target`. Pure."""
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """See `base.Client`."""
+        return SCOPES[self.name]
+
+    @property
+    def _program(self) -> Program:
+        return Program(self.word, self.home_variable, self.surroundings)
+
+    def home_is_usable(self) -> bool:
+        """See `base.Client`."""
+        return self._program.home_is_usable()
+
+    def accepts(self, target: Target) -> bool:
+        """See `base.Client`."""
+        return target.scope in self.scopes
+
+    def place(self, target: Target) -> str:
+        """See `base.Client`."""
+        return self._program.place(target, None)
+
+    async def discover(self, run: Runner) -> Discovery:
+        """See `base.Client`."""
+        return await self._program.discover(run)
+
+    async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
+        """See `base.Client`."""
+        output = await run.run(self._program.from_neutral("mcp", "get", target.alias, *self.as_json))
+        return self.read(output, target, intent)
+
+    async def hidden_by(self, run: Runner, target: Target) -> str | None:  # noqa: ARG002 - nothing is to be asked
+        """See `base.Client`. No other scope of such a client is shown in the place of the user's."""
+        return None
+
+    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """See `base.Client`."""
+        if not can_be_registered(intent):
+            return False
+        environment = [word for key, value in intent.environment.items() for word in ("--env", f"{key}={value}")]
+        words = ("mcp", "add", target.alias, *environment, "--", intent.command, *intent.arguments)
+        return (await run.run(self._program.from_neutral(*words, mutates=True))).exit_code == 0
+
+    async def remove(self, run: Runner, target: Target) -> bool:
+        """See `base.Client`. Codex says that it did for an absent name too."""
+        output = await run.run(self._program.from_neutral("mcp", "remove", target.alias, mutates=True))
+        return output.exit_code == 0
