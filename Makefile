@@ -10,6 +10,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.installed
 DOCS := .venv/.installed-docs
+BENCH := .venv/.installed-bench
 SITE := rm -rf build/site && $(BIN)/python -m sphinx -q -E -W --keep-going -c tools/site -d build/doctrees . build/site
 PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
 
@@ -20,7 +21,7 @@ help:
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
-	@echo 'make bench    measure the server from outside'
+	@echo 'make bench    measure the server from outside: tables, and a plot in build; sooner: QUICK=1; into docs: DOCUMENT=1'
 	@echo 'make acceptance    try setup and work with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
 	@echo 'make canary   try other versions of the Pi SDK than the pinned one; all contract tests: CANARY=--whole'
 	@echo 'make audit    ask for advisories about what a release brings'
@@ -70,8 +71,8 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup
-	$(BIN)/python -m benchmarks
+bench: setup $(BENCH)
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DOCUMENT),--document docs/performance.md)
 
 acceptance: setup
 	$(BIN)/python -m acceptance $(TARGETS)
@@ -94,3 +95,7 @@ $(STAMP): pyproject.toml
 $(DOCS): $(STAMP)
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]' </dev/null
 	@touch $(DOCS)
+
+$(BENCH): $(STAMP)
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[bench]' </dev/null
+	@touch $(BENCH)

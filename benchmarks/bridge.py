@@ -1,7 +1,8 @@
-"""What one call of an external MCP tool costs: made directly, through the bridge, and by a model in a session.
+"""`python -m benchmarks.bridge`: what one call of an external MCP tool costs.
 
-Run as `python -m benchmarks.bridge [ROUNDS]`. All figures are medians, in milliseconds, of calls one after the other to
-the same small echo server; each round makes one call of each kind, so that what slows one down slows all down.
+It is made directly, through the bridge, and by a model in a session. All figures are medians, in milliseconds, of calls
+one after the other to the same small echo server; each round makes one call of each kind, so that what slows one down
+slows all down.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import tempfile
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from benchmarks.budgets import Above, Budget, Verdict
+from benchmarks.figures import Unit
+from benchmarks.parts import Part
+from benchmarks.report import number, table, verdict_as_json, verdicts_as_text
 from pi_session_mcp.bridge.results import Delivered, Outcome
 from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers, ToolCall
 from pi_session_mcp.config.load import load
@@ -27,11 +32,22 @@ from pi_session_mcp.demo.model import Call, Say, ScriptedModel, write_agent_dire
 from pi_session_mcp.server.compose import compose
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pi_session_mcp.sessions.registry import Registry
 
-ROUNDS = 50
+MARK: Final = "bridge"
+TITLE: Final = "One call of an external MCP tool"
+ROUNDS: Final = 50
+WITHIN_S: Final = 120
+DIRECT: Final = "directly, with the MCP SDK's client and transport"
+BRIDGED: Final = "through the bridge: arguments judged twice, called, result projected"
+BUILT_IN: Final = "a turn in which it calls Pi's `ls`"
+GRANTED: Final = "a turn in which it calls the granted tool"
+BOUNDS: Final = (
+    ("a call through the bridge, above a direct one", BRIDGED, DIRECT, 3.0),
+    ("a turn with a granted tool, above one with a built-in tool", GRANTED, BUILT_IN, 10.0),
+)
 ARGUMENTS = {"text": "x" * 200}
 SERVER = """
 import json, sys
@@ -53,13 +69,41 @@ for line in sys.stdin:
 ARGV = (sys.executable, "-I", "-c", SERVER)
 
 
-async def main(rounds: int) -> None:
-    """Measure, and print one line for each kind of call."""
-    with tempfile.TemporaryDirectory() as directory, ScriptedModel() as model:
+def part(rounds: int) -> Part:
+    """Measure so many rounds; within two minutes, or it failed."""
+    try:
+        return _part(anyio.run(measure, rounds))
+    except TimeoutError:
+        return Part(MARK, TITLE, "", verdicts=verdicts(None), failures=[f"it took longer than {WITHIN_S} s"])
+
+
+def _part(taken: Mapping[str, Sequence[float]]) -> Part:
+    medians = {kind: statistics.median(times) for kind, times in taken.items()}
+    rows = [["Call, median", "ms"], *([kind, number(value)] for kind, value in medians.items())]
+    found = verdicts(taken)
+    values = {"ms": dict(taken), "budgets": [verdict_as_json(one) for one in found]}
+    return Part(MARK, TITLE, f"{table(rows)}\n\n{verdicts_as_text(found)}", verdicts=found, values=values)
+
+
+def verdicts(taken: Mapping[str, Sequence[float]] | None) -> list[Verdict]:
+    """Whether each way is near enough to the one that it is compared with: bounds of our own, on the pairs' median."""
+    return [_verdict(taken, *bound) for bound in BOUNDS]
+
+
+def _verdict(taken: Mapping[str, Sequence[float]] | None, what: str, kind: str, beside: str, more_ms: float) -> Verdict:
+    pairs = [] if taken is None else zip(taken[kind], taken[beside], strict=True)
+    more = [one - other for one, other in pairs]
+    seen = statistics.median(more) if more else None
+    return Verdict(Budget(what, kind, Above(more_ms)), seen, more_ms, f"{Unit.MS} more")
+
+
+async def measure(rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of each round, for each kind of call. Raises `TimeoutError`."""
+    with tempfile.TemporaryDirectory() as directory, ScriptedModel() as model, anyio.fail_after(WITHIN_S):
         async with AsyncExitStack() as stack:
             kinds = {
-                "direct: the SDK's client and transport": await direct(stack),
-                "through the bridge: judged, called, projected": await bridged(stack, Path(directory)),
+                DIRECT: await direct(stack),
+                BRIDGED: await bridged(stack, Path(directory)),
                 **await in_turns(stack, Path(directory), model),
             }
             for call in kinds.values():  # the first of each kind imports and compiles
@@ -70,8 +114,7 @@ async def main(rounds: int) -> None:
                     began = time.perf_counter()
                     await call()
                     taken[kind].append((time.perf_counter() - began) * 1000)
-    for kind, times in taken.items():
-        print(f"{statistics.median(times):8.2f} ms  {kind}")
+    return taken
 
 
 async def direct(stack: AsyncExitStack) -> Callable[[], Awaitable[None]]:
@@ -125,9 +168,9 @@ async def in_turns(
     model.on("built-in tool", Call("ls", {}), Say("ok"))
     model.on("granted tool", Call("mcp_library_echo", ARGUMENTS), Say("ok"))
     return {
-        "turn in which the model calls no tool": _turn(parts.registry, session, "no tool"),
-        "turn in which it calls Pi's ls": _turn(parts.registry, session, "built-in tool"),
-        "turn in which it calls the granted tool": _turn(parts.registry, session, "granted tool"),
+        "a turn in which the model calls no tool": _turn(parts.registry, session, "no tool"),
+        BUILT_IN: _turn(parts.registry, session, "built-in tool"),
+        GRANTED: _turn(parts.registry, session, "granted tool"),
     }
 
 
@@ -159,4 +202,6 @@ def _configuration(directory: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    anyio.run(main, int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    from benchmarks.__main__ import main
+
+    sys.exit(main(["--part", MARK, *sys.argv[1:]]))

@@ -49,6 +49,7 @@ class Launch(NamedTuple):
     environment: Mapping[str, str]
     directory: Path
     deadline: float
+    answer_within_s: float = ANSWER_WITHIN_S
 
 
 class Client:
@@ -57,6 +58,7 @@ class Client:
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._last_id = 0
+        self._asked = "nothing"
         self._lines: deque[tuple[bytes, float]] = deque()
         self._rest = b""
         self._known: dict[int, psutil.Process] = {}
@@ -136,12 +138,13 @@ class Client:
     def send(self, method: str, params: Mapping[str, object]) -> int:
         """Ask without waiting."""
         self._last_id += 1
+        self._asked = str(params.get("name", method))
         self._write({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         return self._last_id
 
     def next(self) -> Answer:
         """The next answer; notifications are passed over. Raises `Failed`."""
-        until = min(time.perf_counter() + ANSWER_WITHIN_S, self._launch.deadline)
+        until = min(time.perf_counter() + self._launch.answer_within_s, self._launch.deadline)
         while True:
             line, at = self._line(until)
             message = json.loads(line)
@@ -162,9 +165,9 @@ class Client:
             left_s = until - time.perf_counter()
             if left_s <= 0 or not self._poll.poll(left_s * 1000):
                 over = time.perf_counter() >= self._launch.deadline
+                late = f"{self._asked} was not answered within {self._launch.answer_within_s:.0f} s"
                 raise Failed(
-                    "the time for the whole benchmark was over" if over else "the server did not answer in time",
-                    self._last_words(),
+                    f"the time was over while {self._asked} was not answered" if over else late, self._last_words()
                 )
             data = os.read(self._output.fileno(), _CHUNK_BYTES)
             at = time.perf_counter()

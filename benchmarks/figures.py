@@ -106,7 +106,32 @@ SECTIONS: Final = (
     ),
 )
 
-FIGURES: Final = {figure.key: figure for section in SECTIONS for figure in section.figures}
+COUNTS: Final = (1, 10, 50, 100, 250)
+"""How many sessions are open when many are looked at. A server may hold 256 (`limits.maxSessions`)."""
+
+
+def _by_count(title: str, key: str, unit: Unit, counts: Sequence[int] = COUNTS) -> Section:
+    """A section with one figure for each number of open sessions."""
+    return Section(title, tuple(Figure(many_key(count, key), _sessions(count), unit) for count in counts))
+
+
+def many_key(count: int, key: str) -> str:
+    """The key of a figure that is measured with so many sessions open."""
+    return f"many_{count}_{key}"
+
+
+def _sessions(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"
+
+
+MANY: Final = (
+    _by_count("Memory of all processes, PSS", "pss", Unit.MIB),
+    _by_count("Start of the sessions up to so many, p50", "start", Unit.MS, COUNTS[1:]),
+    _by_count("One turn of each at once, instant model", "turns", Unit.MS),
+    _by_count("`pi_turn_get`, p50", "get", Unit.US),
+)
+
+FIGURES: Final = {figure.key: figure for section in (*SECTIONS, *MANY) for figure in section.figures}
 
 
 class Samples:

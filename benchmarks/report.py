@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.budgets import Verdict
-    from benchmarks.figures import Figure, Samples
+    from benchmarks.figures import Figure, Samples, Section
 
-JSON_VERSION: Final = 1
-BEGIN: Final = "<!-- tables: begin -->"
-END: Final = "<!-- tables: end -->"
 NOT_MEASURED: Final = "–"  # noqa: RUF001 - the sign is meant
 
 
@@ -36,34 +33,21 @@ class Measured:
 
 def as_text(measured: Measured) -> str:
     """Tables in Markdown that are also aligned."""
-    parts = [_heading(measured), _figures(measured), _bare(measured), "## Budgets", _budgets(measured)]
-    if measured.failures:
-        parts.append("## Failures\n\n" + "\n".join(f"- {failure}" for failure in measured.failures))
+    names, ours, theirs = measured.names, measured.ours, measured.theirs
+    budgets = verdicts_as_text(judge_all(ours, theirs))
+    parts = [heading(measured), sections_as_text(SECTIONS, names, ours, theirs), _bare(measured), "## Budgets", budgets]
     return "\n\n".join(parts) + "\n"
-
-
-def replaced(document: str, text: str) -> str:
-    """The document with `text` between its two marks. Raises `ValueError` when it does not have both."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("the document has no place for the tables")
-    tables = text.partition("\n\n")[2].replace("## ", "### ")
-    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
 
 
 def as_json(measured: Measured) -> dict[str, Any]:
     """The same as an object, with the value of each round."""
     return {
-        "version": JSON_VERSION,
         "machine": dict(measured.machine),
         "tookSeconds": round(measured.took_s, 1),
         "servers": list(measured.names if measured.theirs else measured.names[:1]),
-        "figures": {
-            figure.key: _figure_as_json(figure, measured) for section in SECTIONS for figure in section.figures
-        },
+        "figures": sections_as_json(SECTIONS, measured.ours, measured.theirs),
         "bareSdk": {name: round(value, 3) for name, value in measured.bare.items()},
-        "budgets": [_verdict_as_json(verdict) for verdict in judge_all(measured.ours, measured.theirs)],
+        "budgets": [verdict_as_json(verdict) for verdict in judge_all(measured.ours, measured.theirs)],
         "failures": list(measured.failures),
     }
 
@@ -90,28 +74,26 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return f"| {row[0].ljust(widths[0])} | {' | '.join(rest)} |" if rest else f"| {first} |"
 
 
-def _heading(measured: Measured) -> str:
+def heading(measured: Measured) -> str:
+    """On which machine, and how long it took."""
     machine = ", ".join(f"{name} {value}" for name, value in measured.machine.items())
-    return f"# Benchmark\n\n{machine}; medians; took {measured.took_s:.0f} s."
+    return f"{machine}; medians; took {measured.took_s:.0f} s."
 
 
-def _figures(measured: Measured) -> str:
-    parts = []
-    for section in SECTIONS:
-        rows = [_head(section.title, measured), *(_row(figure, measured) for figure in section.figures)]
-        parts.append(table(rows))
-    return "\n\n".join(parts)
+def sections_as_text(sections: Sequence[Section], names: tuple[str, str], ours: Samples, theirs: Samples | None) -> str:
+    """One table for each section, with a column for each server and one for their ratio."""
+    return "\n\n".join(_section(section, names, ours, theirs) for section in sections)
 
 
-def _head(title: str, measured: Measured) -> list[str]:
-    return [title, "", measured.names[0]] + ([measured.names[1], "ratio"] if measured.theirs else [])
+def _section(section: Section, names: tuple[str, str], ours: Samples, theirs: Samples | None) -> str:
+    head = [section.title, "", names[0]] + ([names[1], "ratio"] if theirs else [])
+    return table([head, *(_row(figure, ours, theirs) for figure in section.figures)])
 
 
-def _row(figure: Figure, measured: Measured) -> list[str]:
-    row = [figure.label, figure.unit.value, number(measured.ours.value(figure.key))]
-    if measured.theirs is not None:
-        times = ratio(measured.ours, measured.theirs, figure.key)
-        row += [number(measured.theirs.value(figure.key)), number(times)]
+def _row(figure: Figure, ours: Samples, theirs: Samples | None) -> list[str]:
+    row = [figure.label, figure.unit.value, number(ours.value(figure.key))]
+    if theirs is not None:
+        row += [number(theirs.value(figure.key)), number(ratio(ours, theirs, figure.key))]
     return row
 
 
@@ -119,13 +101,18 @@ def _bare(measured: Measured) -> str:
     return table([["Bare SDK", "ms"], *([name, number(value)] for name, value in measured.bare.items())])
 
 
-def _budgets(measured: Measured) -> str:
-    rows = [["What", "budget", "measured", "verdict"]]
-    for verdict in judge_all(measured.ours, measured.theirs):
-        limit = f"{number(verdict.limit)} {verdict.unit}"
-        seen = NOT_MEASURED if verdict.measured is None else f"{number(verdict.measured)} {verdict.unit}"
-        rows.append([verdict.budget.what, limit, seen, words(verdict)])
-    return table(rows)
+def verdicts_as_text(verdicts: Sequence[Verdict]) -> str:
+    """A table of budgets: what is allowed, what was measured, and the verdict."""
+    rows = [
+        [verdict.budget.what, amount(verdict.limit, verdict), amount(verdict.measured, verdict), words(verdict)]
+        for verdict in verdicts
+    ]
+    return table([["What", "budget", "measured", "verdict"], *rows])
+
+
+def amount(value: float | None, verdict: Verdict) -> str:
+    """A value in the unit of a verdict."""
+    return NOT_MEASURED if value is None else f"{number(value)} {verdict.unit}".strip()
 
 
 def words(verdict: Verdict) -> str:
@@ -137,9 +124,15 @@ def words(verdict: Verdict) -> str:
     return ("met" if apart == 0 else f"met {by}") if verdict.met else f"MISSED {by}"
 
 
-def _figure_as_json(figure: Figure, measured: Measured) -> dict[str, Any]:
-    servers = [measured.ours] if measured.theirs is None else [measured.ours, measured.theirs]
-    times = None if measured.theirs is None else ratio(measured.ours, measured.theirs, figure.key)
+def sections_as_json(sections: Sequence[Section], ours: Samples, theirs: Samples | None) -> dict[str, Any]:
+    """Every figure of some sections by its key, with the value of each round."""
+    figures = [figure for section in sections for figure in section.figures]
+    return {figure.key: _figure_as_json(figure, ours, theirs) for figure in figures}
+
+
+def _figure_as_json(figure: Figure, ours: Samples, theirs: Samples | None) -> dict[str, Any]:
+    servers = [ours] if theirs is None else [ours, theirs]
+    times = None if theirs is None else ratio(ours, theirs, figure.key)
     return {
         "label": figure.label,
         "unit": figure.unit.value,
@@ -149,7 +142,8 @@ def _figure_as_json(figure: Figure, measured: Measured) -> dict[str, Any]:
     }
 
 
-def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as an object."""
     return {
         "what": verdict.budget.what,
         "figure": verdict.budget.key,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
+from benchmarks.growth import Memory
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
@@ -26,14 +28,6 @@ _SETTLE_PAUSE_S: Final = 0.2
 _QUIET_LOOKS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Memory in MiB. `pss` shares what several processes map among them; where nobody tells it, it is `rss`."""
-
-    pss: float
-    rss: float
-
-
 def processes(root: int) -> list[psutil.Process]:
     """The process `root` and everything below it that is alive."""
     with suppress(psutil.NoSuchProcess):
@@ -44,11 +38,12 @@ def processes(root: int) -> list[psutil.Process]:
 
 def memory(root: int) -> Memory:
     """Of a whole tree."""
-    seen = [_memory_of(process) for process in processes(root)]
+    seen = [memory_of(process) for process in processes(root)]
     return Memory(sum(one.pss for one in seen), sum(one.rss for one in seen))
 
 
-def _memory_of(process: psutil.Process) -> Memory:
+def memory_of(process: psutil.Process) -> Memory:
+    """Of one process; nothing when it is gone."""
     try:
         if not _IS_LINUX:
             rss = process.memory_info().rss / _KIB_IN_MIB / _KIB_IN_MIB

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 WORKSPACE: Final = "workspace"
-MAX_SESSIONS: Final = 64
+MAX_SESSIONS: Final = 256
+"""The most that a configuration may allow."""
 _MODEL: Final = "scripted-1"
 _MODEL_WITHIN_S: Final = 10
 
