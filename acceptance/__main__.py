@@ -10,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -27,10 +28,12 @@ from pi_session_mcp.runtime.locate import Runtime, locate
 from pi_session_mcp.setup.targets import ALL_TARGETS, Target, TargetInvalid, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
+    from contextlib import AbstractContextManager
     from types import FrameType
 
     from acceptance.installations import Installation
+    from acceptance.programs import Program
     from acceptance.scenario import Check
 
 PASSED: Final = 0
@@ -95,13 +98,23 @@ def _target(text: str) -> Target:
 def _accept(options: argparse.Namespace) -> int:
     targets = list(dict.fromkeys(options.targets)) or list(ALL_TARGETS)
     clients = list(dict.fromkeys(target.client for target in targets))
-    installation = _installation(options)
     found = (
         programs.given(clients, options.clients) if options.clients else programs.install(clients, options.cache, _say)
     )
+    with _installation(options) as installation:
+        with closing(_runs(options, targets, found, installation)) as runs:
+            document = record(runs, found, installation.kind)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(as_text(document), "utf-8")
+    _say(f"{document['passed']} of {document['checks']} checks passed.")
+    return PASSED if document["failed"] == 0 else FAILED
+
+
+def _runs(
+    options: argparse.Namespace, targets: Sequence[Target], found: Sequence[Program], installation: Installation
+) -> Generator[Run, None, None]:
     by_client = {program.client: program for program in found}
     runtime = _runtime()
-    runs = []
     for target in targets if options.only != "live" else ():
         for configuration in CONFIGURATIONS if options.configuration is None else (options.configuration,):
             title = f"{target.short}, {configuration}"
@@ -110,25 +123,24 @@ def _accept(options: argparse.Namespace) -> int:
                     made, by_client[target.client], target, installation, dict(os.environ), is_quick=options.quick
                 )
                 checks = scenario.run(_titled(title))
-            runs.append(Run(target.short, configuration, tuple(checks)))
             _tell(title, checks)
+            yield Run(target.short, configuration, tuple(checks))
     if options.only != "setup":
-        for run in live_runs(targets, by_client, installation, runtime, dict(os.environ), _say):
-            runs.append(run)
-            _tell(f"{run.target}, {run.configuration}", run.checks)
-    document = record(runs, found, installation.kind)
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(as_text(document), "utf-8")
-    _say(f"{document['passed']} of {document['checks']} checks passed.")
-    return PASSED if document["failed"] == 0 else FAILED
+        with closing(live_runs(targets, by_client, installation, runtime, dict(os.environ), _say)) as runs:
+            for run in runs:
+                _tell(f"{run.target}, {run.configuration}", run.checks)
+                yield run
 
 
-def _installation(options: argparse.Namespace) -> Installation:
-    if options.wheel:
-        return installations.of_wheel(options.cache, _say)
+def _installation(options: argparse.Namespace) -> AbstractContextManager[Installation]:
     if options.program is not None:
-        return installations.of_program(Path(os.path.abspath(options.program)), "other")
-    return installations.of_checkout()
+        return nullcontext(installations.of_program(Path(os.path.abspath(options.program)), "other"))
+    checkout = installations.of_checkout()
+    if not options.wheel and installations.stays(checkout):
+        return nullcontext(checkout)
+    if not options.wheel:
+        _say("This checkout lies where setup registers nothing from, so an installation elsewhere is tested.")
+    return installations.of_wheel(options.cache, _say)
 
 
 def _runtime() -> Runtime:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
 import venv
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from acceptance.errors import HarnessError
 from acceptance.processes import run
+from pi_session_mcp.setup import release
+from pi_session_mcp.setup.result import Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 _WITHIN_S: Final = 900
@@ -57,17 +61,36 @@ def of_checkout() -> Installation:
     return of_program(Path(sys.executable).parent / "pi-session-mcp", "checkout")
 
 
-def of_wheel(cache: Path, say: Callable[[str], None]) -> Installation:
-    """Build a wheel of this checkout and install it below `cache`, in an environment that is made for it."""
+def stays(installation: Installation) -> bool:
+    """Whether setup would register it: what lies in a directory for temporary files is refused, as it should be."""
+    inspected = release.Installation(installation.program, installation.package, "", (), is_editable=False)
+    try:
+        release.require_lasting(inspected, os.environ)
+    except Stopped:
+        return False
+    return True
+
+
+@contextmanager
+def of_wheel(cache: Path, say: Callable[[str], None]) -> Iterator[Installation]:
+    """Build a wheel of this checkout and install it below `cache`; when the block is left, nothing is left of it.
+
+    Each has a directory of its own, so that two can be tested at once. Raises `HarnessError`.
+    """
     say("Building a wheel and installing it")
-    directory = cache / "wheel"
-    shutil.rmtree(directory, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="acceptance-wheel-") as built:
-        _pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", built, str(CHECKOUT))
-        venv.create(directory, with_pip=True, symlinks=True)
-        (wheel,) = Path(built).glob("*.whl")
-        _pip(directory / "bin" / "python", "install", str(wheel))
-    return of_program(directory / "bin" / "pi-session-mcp", "wheel")
+    directory = cache / "wheels" / secrets.token_hex(8)
+    try:
+        with tempfile.TemporaryDirectory(prefix="acceptance-wheel-") as built:
+            _pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", built, str(CHECKOUT))
+            venv.create(directory, with_pip=True, symlinks=True)
+            (wheel,) = Path(built).glob("*.whl")
+            _pip(directory / "bin" / "python", "install", str(wheel))
+        installation = of_program(directory / "bin" / "pi-session-mcp", "wheel")
+        if not stays(installation):
+            raise HarnessError("the cache lies where setup registers nothing from: name another with --cache")
+        yield installation
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _pip(python: Path, *words: str) -> None:

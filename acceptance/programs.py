@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
 import tempfile
@@ -102,8 +103,10 @@ def _write_start(package: Package, directory: Path, node: Path) -> None:
     words = [str(node), str(found)] if found.suffix == ".js" else [str(found)]
     start = directory / "bin" / package.word
     start.parent.mkdir(exist_ok=True)
-    start.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-    start.chmod(0o755)
+    written = start.with_name(f".{package.word}-{secrets.token_hex(8)}")  # others may be starting it just now
+    written.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    written.chmod(0o755)
+    written.rename(start)
 
 
 def _asked(client: str, word: str, directory: Path) -> Program:

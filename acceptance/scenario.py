@@ -40,7 +40,7 @@ INTERRUPTED_AT: Final = (0.2, 0.5, 0.8)
 """Moments of an apply, as parts of how long the first one took."""
 
 _WITHIN_S: Final = 300
-_GONE_WITHIN_S: Final = 15
+_GONE_WITHIN_S: Final = 60
 _WORD: Final = re.compile(r"[a-z_-]{1,64}")
 
 

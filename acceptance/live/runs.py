@@ -9,7 +9,7 @@ from acceptance.live.clients import LIVE
 from acceptance.live.scenario import Live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from acceptance.installations import Installation
     from acceptance.programs import Program
@@ -25,7 +25,7 @@ def live_runs(
     runtime: Runtime,
     environ: Mapping[str, str],
     say: Callable[[str], None],
-) -> Iterator[Run]:
+) -> Generator[Run, None, None]:
     """The runs for those of `targets` whose client can delegate with a scripted model. Raises `HarnessError`."""
     for client in LIVE:
         if client.target in targets:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from acceptance.programs import Program
 
 _WITHIN_S: Final = 300
-_BEGINS_WITHIN_S: Final = 90
-_GONE_WITHIN_S: Final = 20
+_BEGINS_WITHIN_S: Final = 300
+_GONE_WITHIN_S: Final = 60
 _VARYING: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+")
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.clients.base import Client, Surroundings
     from pi_session_mcp.setup.steps import OnStep
 
-LOCK_WITHIN_S: Final = 60.0
+LOCK_WITHIN_S: Final = 120.0
+"""Long enough for a few others that wait for slow clients on a busy machine."""
 
 
 def lasting_installation(environ: Mapping[str, str]) -> Installation:

@@ -124,6 +124,7 @@ def test_a_client_that_is_none_is_the_harness_s_trouble(harness: Harness) -> Non
     assert not harness.record.exists()
 
 
+@needs_a_lasting_checkout
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_nothing_is_left_when_it_is_interrupted(harness: Harness, number: int, expected: int) -> None:
     process = harness.start("codex:user")
