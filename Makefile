@@ -12,6 +12,8 @@ STAMP := .venv/.installed
 DOCS := .venv/.installed-docs
 BENCH := .venv/.installed-bench
 SITE := rm -rf build/site && $(BIN)/python -m sphinx -q -E -W --keep-going -c tools/site -d build/doctrees . build/site
+# More workers than two processors: a test often waits for a process of its own.
+WORKERS ?= 3
 PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
 
 help:
@@ -34,7 +36,7 @@ demo: setup
 	@$(BIN)/pi-session-mcp demo
 
 test: setup
-	$(BIN)/pytest tests -n 2 --dist loadfile
+	$(BIN)/pytest tests -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: check-style check-types check-imports check-javascript check-documents
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from itertools import count
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from pi_session_mcp.keeper import orphans
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_numbers: Final = count()
+HERE: Final = Path(__file__).parent
+LONGEST: Final = (
+    "contract/test_bad_extensions.py",
+    "process/test_ended_by_anything.py",
+    "packaging/test_wheel.py",
+    "contract/test_extension_sessions.py",
+    "process/test_setup_killed.py",
+    "contract/test_runtime_install.py",
+    "contract/test_package_shapes.py",
+    "process/test_no_growth.py",
+    "contract/test_bridge_endings.py",
+    "process/test_setup_bad_worlds.py",
+)
+"""Files that take the longest, the longest first."""
 
 
 def _adopt_nothing() -> None:
@@ -18,6 +33,17 @@ def _adopt_nothing() -> None:
 
 
 orphans.adopt_orphans = _adopt_nothing
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, then what starts processes, then the rest, so that no worker is left alone with a long file."""
+    items.sort(key=lambda item: _turn_of(item.path.relative_to(HERE)))
+
+
+def _turn_of(file: Path) -> int:
+    if file.as_posix() in LONGEST:
+        return LONGEST.index(file.as_posix())
+    return len(LONGEST) + (file.parts[0] == "unit")
 
 
 @pytest.fixture
@@ -29,7 +55,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def no_real_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point every variable that leads to a person's own files at a place that does not exist."""
-    nowhere = tmp_path_factory.mktemp("nowhere") / "home"
+    nowhere = tmp_path_factory.getbasetemp() / f"nowhere-{next(_numbers)}" / "home"
     for name in list(os.environ):
         if name.startswith(("XDG_", "PI_", "CLAUDE_", "CODEX_")):
             monkeypatch.delenv(name)

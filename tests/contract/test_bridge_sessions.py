@@ -136,18 +136,19 @@ def test_the_model_sees_exactly_the_granted_tools_with_their_own_schemas(world: 
     assert other.notes("call") == []
 
 
-@pytest.mark.parametrize("arguments", [{"n": "seven"}, {"n": 1.5}, {"n": "7"}, {"n": None}, {"m": 1}, {"s": 7}])
-def test_an_argument_that_breaks_the_schema_never_reaches_the_server(
-    world: BridgeWorld, arguments: dict[str, Any]
-) -> None:
+WRONG: tuple[dict[str, Any], ...] = ({"n": "seven"}, {"n": 1.5}, {"n": "7"}, {"n": None}, {"m": 1}, {"s": 7})
+
+
+def test_an_argument_that_breaks_the_schema_never_reaches_the_server(world: BridgeWorld) -> None:
     fixture = world.fixture(tools=[{**TYPED, "name": "echo"}])
     world.profiles(granted={"library": fixture.configured()})
     child = world.serve()
     session = world.start_session(child, "granted")
 
-    told = said(world, child, session, "mcp_library_echo", **arguments)
+    for arguments in WRONG:
+        told = said(world, child, session, "mcp_library_echo", **arguments)
+        assert told == BAD_ARGUMENTS or told.startswith("Validation failed"), arguments
 
-    assert told == BAD_ARGUMENTS or told.startswith("Validation failed")
     assert fixture.notes("call") == []
     assert (
         said(world, child, session, "mcp_library_echo", n=7, s="\ud83d\ude42 \0")

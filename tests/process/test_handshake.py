@@ -157,15 +157,15 @@ def test_a_defect_at_the_start_ends_the_server_without_its_text(start: Start, fa
 @pytest.mark.parametrize(
     "variables",
     [
-        {"PYTHONWARNINGS": "error"},
-        {"PYTHONINSPECT": "1"},
-        {"PYTHONASYNCIODEBUG": "1"},
+        {"PYTHONWARNINGS": "error", "PYTHONINSPECT": "1", "PYTHONASYNCIODEBUG": "1"},
         {"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"},
         {"PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"},
         {"PYTHONTRACEMALLOC": "25", "PYTHONOPTIMIZE": "2"},
-        {"OTEL_PYTHON_TRACER_PROVIDER": "sdk_tracer_provider", "OTEL_PROPAGATORS": "b3", "OTEL_SDK_DISABLED": "x"},
         {
+            "OTEL_PYTHON_TRACER_PROVIDER": "sdk_tracer_provider",
+            "OTEL_PROPAGATORS": "b3",
+            "OTEL_SDK_DISABLED": "x",
             "OTEL_TRACES_EXPORTER": "otlp",
             "OTEL_PYTHON_CONTEXT": "nonsense",
             "TZ": "nonsense",

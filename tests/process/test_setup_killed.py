@@ -37,6 +37,19 @@ STEPS: Final = {
     "remove": REMOVAL,
 }
 SIGNALS: Final = {"SIGINT": 130, "SIGTERM": 143}
+VICTIMS: Final = ("command", "guardian", "both", "client", *SIGNALS)
+ELSEWHERE: Final = frozenset(
+    {
+        "apply-fence.held-SIGTERM",
+        "remove-discover.running-guardian",
+        "rollback-inspect.running-command",
+        "apply-confirm.running-both",
+        "rollback-confirm_absent.running-client",
+        "apply-hidden.running-client",
+        "rebind-fence.leaving-SIGINT",
+    }
+)
+"""Of the steps that change nothing, one of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +72,23 @@ class Case:
     @property
     def is_telling(self) -> bool:
         """Whether the plain run of the tests includes it: where something changes, and one of each kind elsewhere."""
-        changes = self.verb in {"add", "remove", "pending", "owned", "forget"}
-        by_kill = self.victim == "command" and self.held is None and self.operation in {"apply", "remove"}
-        mid_work = self.held is not None and self.operation == "rebind"
-        return (changes and by_kill) or mid_work or (self.step == "inspect.running" and self.operation == "apply")
+        return self._is_a_change_killed or self._is_in_mid_work or str(self) in ELSEWHERE
+
+    @property
+    def _is_a_change_killed(self) -> bool:
+        """The command is killed before and after each change that apply and remove make; in mid-work, see below."""
+        changes = self.verb in {"add", "remove", "pending", "owned", "forget"} and not self.step.endswith(".running")
+        return changes and self.victim == "command" and self.held is None and self.operation in {"apply", "remove"}
+
+    @property
+    def _is_in_mid_work(self) -> bool:
+        """Each victim before and after a change of the client, one of them as it adds and the other as it removes."""
+        adds_first = VICTIMS.index(self.victim) % 2 == 0
+        return (
+            self.operation == "rebind"
+            and self.held is not None
+            and (self.verb == "add") == ((self.held == "before") == adds_first)
+        )
 
 
 def cases() -> Iterator[Case]:
@@ -70,7 +96,7 @@ def cases() -> Iterator[Case]:
     for operation, steps in STEPS.items():
         for step in steps:
             running = step.endswith(".running")
-            victims = ("command", "guardian", "both", "client", *SIGNALS) if running else ("command", *SIGNALS)
+            victims = VICTIMS if running else ("command", *SIGNALS)
             for victim in victims:
                 yield Case(operation, step, victim)
                 if step in {"add.running", "remove.running"}:
