@@ -101,9 +101,8 @@ def _accept(options: argparse.Namespace) -> int:
     found = (
         programs.given(clients, options.clients) if options.clients else programs.install(clients, options.cache, _say)
     )
-    with _installation(options) as installation:
-        with closing(_runs(options, targets, found, installation)) as runs:
-            document = record(runs, found, installation.kind)
+    with _installation(options) as installation, closing(_runs(options, targets, found, installation)) as runs:
+        document = record(runs, found, installation.kind)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(as_text(document), "utf-8")
     _say(f"{document['passed']} of {document['checks']} checks passed.")
