@@ -23,13 +23,22 @@ def ask(question: str, default: str | None = None) -> str | None:
     """The answer to `question`, or `default` when only Enter was pressed. `None`: no answer will come."""
     while True:
         write_err(visible(f"{question} [{default}]: " if default else f"{question}: "))
-        line = sys.stdin.readline()
+        line = _line()
         if not line:
             write_err("\n")
             return None
         answer = line.strip() or default
         if answer:
             return answer
+
+
+def _line() -> str:
+    """What is typed until Enter; after an interrupt, what is said next begins on a line of its own."""
+    try:
+        return sys.stdin.readline()
+    except KeyboardInterrupt:
+        write_err("\n")
+        raise
 
 
 def choose(question: str, names: Sequence[str], default: str | None = None) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Misuse, Outcome, Show
+from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Misuse, Outcome, Show, Verbatim
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 _MAX_NAMES: Final = 40
 _TRY: Final = "Try: pi-session-mcp config init --help"
 _DEFAULT_PLACE: Final = (".config", "pi-session-mcp", "config.json")
-_NEXT: Final = "Run `pi-session-mcp doctor`, then `pi-session-mcp setup`."
+_NEXT: Final = "Run `pi-session-mcp doctor`, then `pi-session-mcp setup --apply TARGET`."
+_NEXT_WITH_VARIABLE: Final = f"{_NEXT} For both, say first where the configuration is:"
 _EXPORT: Final = 'export PI_SESSION_MCP_CONFIG="$HOME/.config/pi-session-mcp/config.json"'
 _EXISTS: Final = "Name another file with --output, or edit the one that is there."
 _UNWRITABLE: Final = "Name a file in a directory that exists and that you can write to, with --output."
@@ -288,9 +289,11 @@ def _written(chosen: Initial, known: Known, fingerprint: str, *, is_default: boo
     members: dict[str, Json] = {"fingerprint": fingerprint, **selection, "modelKnown": is_known}
     shown = (("provider", chosen.provider), ("model", chosen.model), ("thinking", chosen.thinking_level))
     unknown = () if is_known else (("note", "Pi's files on this machine do not name this model."),)
-    variable = (("set", _EXPORT),) if is_default else ()
+    following = (("next", _NEXT_WITH_VARIABLE if is_default else _NEXT),)
     line = Line(Mark.OK, "written", "The configuration is written, and valid.")
-    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *unknown, *variable, ("next", _NEXT)))))
+    # On lines of their own, since they are copied.
+    copied = (Verbatim(_EXPORT),) if is_default else ()
+    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *unknown, *following)), *copied))
 
 
 def _failed(code: str, remedy: str) -> Outcome:

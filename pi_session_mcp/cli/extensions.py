@@ -10,7 +10,7 @@ import typer
 
 from pi_session_mcp.cli.config import refusal
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Prose, Show
+from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ def _found(findings: tuple[Finding, ...]) -> Outcome:
     status = ExitStatus.OK if all(one.fault is None for one in findings) else ExitStatus.CHECK_FAILED
     members: list[Json] = [_member(one) for one in findings]
     blocks = tuple(block for one in findings for block in _blocks(one))
-    return Outcome(status, {"extensions": members}, blocks or (Prose("No profile pins an extension."),))
+    return Outcome(
+        status, {"extensions": members}, blocks or (Line(Mark.NOTE, "none", "No profile pins an extension."),)
+    )
 
 
 def _member(one: Finding) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from pi_session_mcp import __version__
 from pi_session_mcp.cli import config, demo, doctor, extensions, install_completion, runtime, serve, setup
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "pi-session-mcp"
 
+_NO_LIMIT: Final = 1_000
 _HELP: Final = """Hand bounded work from a coding agent to sessions of the Pi coding agent.
 
 The operator writes down the workspaces, models and permissions in one JSON file, and the agent can change none of it.
@@ -36,9 +38,19 @@ Example:
 """
 
 
+class _Group(TyperGroup):
+    """Tells what each command is for in a whole sentence; Typer cuts it off where the terminal is narrow."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(_NO_LIMIT)) for name, command in commands if command])
+
+
 def new_app(help_text: str) -> typer.Typer:
     """A Typer application or group with this program's settings."""
     return typer.Typer(
+        cls=_Group,
         help=help_text,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

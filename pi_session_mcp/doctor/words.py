@@ -74,8 +74,14 @@ class Remedy(StrEnum):
         "comments and trailing commas; one that you do not need may be removed."
     )
     AGENT_DIRECTORY = "Set HOME, or piAgentDirectory in the configuration."
-    NAME_CONFIGURATION = "Write a configuration and set PI_SESSION_MCP_CONFIG to its absolute path."
-    WRITE_CONFIGURATION = "Write the file that PI_SESSION_MCP_CONFIG names, or correct the variable."
+    NAME_CONFIGURATION = (
+        "Write a configuration, by hand or with `pi-session-mcp config init`, "
+        "and set PI_SESSION_MCP_CONFIG to its absolute path."
+    )
+    WRITE_CONFIGURATION = (
+        "Write the file that PI_SESSION_MCP_CONFIG names, by hand or with `pi-session-mcp config init`, "
+        "or correct the variable."
+    )
     READABLE_CONFIGURATION = "Make the file that PI_SESSION_MCP_CONFIG names a regular file that you can read."
     VALID_CONFIGURATION = "Correct the configuration at that place; `pi-session-mcp config check` looks at it again."
     WORKSPACE = "Create the directory, or correct the workspace's path in the configuration."

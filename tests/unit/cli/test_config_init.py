@@ -98,7 +98,7 @@ def test_the_variable_names_the_file_and_without_it_there_is_a_usual_place(shell
     assert named.code == usual.code == 0
     assert load(shell.home / "named.json")
     assert load(shell.home / ".config" / "pi-session-mcp" / "config.json")
-    assert "export" in usual.out
+    assert '  export PI_SESSION_MCP_CONFIG="$HOME/.config/pi-session-mcp/config.json"' in usual.out.splitlines()
     assert str(shell.home) not in named.out + usual.out
 
 
@@ -217,7 +217,7 @@ def test_ctrl_c_at_a_question_leaves_nothing_behind(shell: Shell) -> None:
     with _asked(shell, "config", "init", "--workspace", "app=.", "--output", "c.json") as terminal:
         terminal.read_until("Model, by number or name: ")
         terminal.process.send_signal(2)
-        terminal.read_until("Interrupted.")
+        terminal.read_until("\npi-session-mcp: Interrupted.")
         code, _ = terminal.ended()
 
     assert code == 130

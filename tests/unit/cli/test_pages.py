@@ -43,6 +43,14 @@ def test_every_page_has_an_example_and_complete_sentences(width: int) -> None:
         assert all(option.help.endswith(".") for option in node.options), node.path
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_command_is_for_is_never_cut_off(width: int) -> None:
+    for group in (node for node in read(build()).walk() if node.commands):
+        _, _, listed = (page([*group.path, "--help"], width) or "").partition("Commands:")
+        for command in group.commands:
+            assert f"{command.path[-1]} {command.short}" in " ".join(listed.split())
+
+
 @pytest.mark.parametrize("arguments", [[], ["--help", "doctor"], ["doctr", "--help"], ["doctor", "--no", "--help"]])
 def test_what_asks_for_no_page_is_left_to_the_grammar(arguments: list[str]) -> None:
     assert page(arguments, 80) is None
