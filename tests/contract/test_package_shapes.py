@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 import pytest
 
 from pi_session_mcp.demo.model import Say
-from pi_session_mcp.runtime.toolchain import find_toolchain
 from tests.support.environment import ensure_installed
 from tests.support.extensions import ExtensionWorld, install_package, package_directory
+from tests.support.large import large_directory
+from tests.support.published import install_published
 from tests.support.real import PROFILE as SCRIPTED
 from tests.support.real import run_turn
 from tests.support.trees import survivors
@@ -134,24 +134,11 @@ def test_transpiled_code_is_kept_only_where_nobody_else_could_have_put_it(
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory in which npm has installed the published packages, with the options that Pi gives it."""
-    directory = tmp_path_factory.mktemp("published")
-    (directory / "package.json").write_text('{"name": "pi-extensions", "private": true}')
-    toolchain = find_toolchain(os.environ, ())
-    assert toolchain is not None
-    assert toolchain.npm is not None
-    options = ["--omit=dev", "--legacy-peer-deps", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    packages = [f"{name}@{version}" for name, version in PUBLISHED.items()]
-    subprocess.run(
-        [*toolchain.npm, "install", *packages, *options, f"--prefix={directory}", f"--cache={directory / 'cache'}"],
-        env={**os.environ, "HOME": str(directory), "PATH": f"{toolchain.node.parent}:{os.environ['PATH']}"},
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        check=True,
-        timeout=170,
-    )
-    return directory
+    with large_directory(tmp_path_factory, "published") as directory:
+        install_published(directory, PUBLISHED, "--legacy-peer-deps")
+        yield directory
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
@@ -11,12 +9,14 @@ import pytest
 
 from pi_session_mcp.bridge.results import FAILED
 from pi_session_mcp.demo.model import Call, Echo
-from pi_session_mcp.runtime.toolchain import find_toolchain
 from tests.support.environment import ensure_installed
+from tests.support.large import large_directory
+from tests.support.published import install_published
 from tests.support.real import PROFILE, RealWorld, run_turn
 from tests.support.trees import survivors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
@@ -33,24 +33,11 @@ def runtime() -> Runtime:
 
 
 @pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where npm has put the servers."""
-    directory = tmp_path_factory.mktemp("servers")
-    (directory / "package.json").write_text('{"name": "servers", "private": true}')
-    toolchain = find_toolchain(os.environ, ())
-    assert toolchain is not None
-    assert toolchain.npm is not None
-    options = ["--omit=dev", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-    packages = [f"{SCOPE}/{name}@{version}" for name, version in PUBLISHED.items()]
-    subprocess.run(
-        [*toolchain.npm, "install", *packages, *options, f"--prefix={directory}", f"--cache={directory / 'cache'}"],
-        env={**os.environ, "HOME": str(directory), "PATH": f"{toolchain.node.parent}:{os.environ['PATH']}"},
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        check=True,
-        timeout=170,
-    )
-    return directory / "node_modules" / SCOPE
+    versions = {f"{SCOPE}/{name}": version for name, version in PUBLISHED.items()}
+    with large_directory(tmp_path_factory, "servers") as directory:
+        yield install_published(directory, versions) / SCOPE
 
 
 def granted(runtime: Runtime, program: Path, *args: str, **tools: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pi_session_mcp.runtime.record import shipped_lock_hash
 from pi_session_mcp.runtime.result import InstallCode, InstallResult, Phase, Progress
 from pi_session_mcp.runtime.status import status
 from tests.support.environment import ensure_installed
+from tests.support.large import large_directory
 from tests.support.runtimes import Wishes, place_in_environment
 from tests.support.trees import kill_all, survivors
 
@@ -36,14 +37,16 @@ install(Installer(environ=os.environ, prefix=Path(sys.argv[1]), watch=told))
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runtime") / "environment"
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with large_directory(tmp_path_factory, "runtime") as directory:
+        yield directory / "environment"
 
 
 @pytest.fixture(scope="module")
-def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The real environment, since it may say how the registry is reached, but for the home directory."""
-    return {**os.environ, "HOME": str(tmp_path_factory.mktemp("home")), "NODE_OPTIONS": "--require /nonexistent"}
+    with large_directory(tmp_path_factory, "home") as home:
+        yield {**os.environ, "HOME": str(home), "NODE_OPTIONS": "--require /nonexistent"}
 
 
 @pytest.fixture(scope="module")

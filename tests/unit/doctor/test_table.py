@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
+from pi_session_mcp.cli.examination import outcome
 from pi_session_mcp.cli.outcome import Document
 from pi_session_mcp.cli.program import parse
+from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
 from pi_session_mcp.extensions.outcomes import REMEDIATIONS as OF_EXTENSIONS
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.unit.doctor.scenes import SCENES, Scene
+from tools import doctor_reference
 
 if TYPE_CHECKING:
     from tests.support.installation import Installation
 
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads((Path(__file__).parents[3] / doctor_reference.SCHEMA).read_text())
+)
 NEEDS_A_USER_WITHOUT_HOME = {
     (Id.PI_CONFIGURATION_INVALID, Remedy.AGENT_DIRECTORY),
     (Id.EXTENSION_MISSING, Remedy.AGENT_DIRECTORY),
@@ -36,14 +45,18 @@ def test_nothing_is_wrong_with_a_good_installation(here: Installation) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_each_check_fires_alone_and_its_remedy_makes_it_go_away(scene: Scene, here: Installation) -> None:
+def test_each_check_fires_alone_is_reported_by_the_schema_and_goes_away_by_its_remedy(
+    scene: Scene, here: Installation
+) -> None:
     if scene.only_on not in {"", sys.platform}:
         pytest.skip(f"only on {scene.only_on}")
 
     scene.breaks(here)
-    found = here.findings()
+    report = here.report()
+    found = [check for check in report.checks if check.severity is not Severity.OK]
     scene.mends(here)
 
+    VALIDATOR.validate(json.loads(json_report(outcome(report))))
     assert {(check.id, check.remedy) for check in found} == {(scene.id, scene.remedy)}
     assert {check.severity for check in found} == {ROWS[scene.id].severity}
     assert here.findings() == []
