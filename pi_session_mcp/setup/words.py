@@ -69,9 +69,9 @@ WORDS: Final[dict[SetupCode, Words]] = {
         "Keep the state directory on a local file system (XDG_STATE_HOME).",
     ),
     SetupCode.STATE_DIRECTORY_UNSAFE: Words(
-        "The state directory is not yours alone, or lies inside a project.",
-        "Make it a plain directory of yours with mode 0700, below directories that nobody else can write, and run "
-        "setup without sudo.",
+        "The state directory is not yours alone, lies inside a project, or something lies in its directory inspect.",
+        "Make it a plain directory of yours with mode 0700, below directories that nobody else can write and with an "
+        "empty directory inspect, and run setup without sudo.",
     ),
     SetupCode.OPERATION_FAILED: Words(
         "It cannot be told whether a process of the client has ended, or an unexpected thing went wrong.",
