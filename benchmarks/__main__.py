@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks import extensions, sessions
+from benchmarks import costs, extensions, loading, sessions
 from benchmarks.budgets import judge_all
 from benchmarks.documents import require_marks, say, write_between
 from benchmarks.parts import Part, as_text, summary
@@ -35,9 +35,10 @@ QUICK: Final = Plan(
 NOTHING: Final = "nothing"
 TABLES: Final = "tables"
 BRIDGE: Final = "bridge"
-PARTS: Final = (TABLES, sessions.MARK, extensions.MARK, BRIDGE)
+PARTS: Final = (TABLES, sessions.MARK, costs.MARK, loading.MARK, extensions.MARK, BRIDGE)
 JSON_VERSION: Final = 2
 _QUICK_CALLS: Final = 15
+_QUICK_LOADS: Final = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +96,11 @@ def _part(name: str, subjects: Sequence[Subject], runtime: Runtime, *, quick: bo
         return _tables(Benchmark(QUICK if quick else THOROUGH, subjects, runtime, say))
     if name == sessions.MARK:
         return sessions.part(subjects, sessions.QUICK if quick else sessions.THOROUGH)
+    if name == costs.MARK:
+        return costs.part(subjects)
     say(f"measuring: {name}")
+    if name == loading.MARK:
+        return loading.part(runtime, _QUICK_LOADS if quick else loading.ROUNDS)
     if name == extensions.MARK:
         return extensions.part()
     from benchmarks import bridge  # with it comes the MCP SDK, whose files the others would share

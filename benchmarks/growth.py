@@ -98,11 +98,12 @@ def _course(samples: Sequence[Sample]) -> str:
 
 
 def _row(sample: Sample, names: Sequence[str]) -> list[str]:
-    cells = [_cell(sample.of(role)) for role in names]
+    cells = [cell(sample.of(role)) for role in names]
     return [f"{sample.minute:.0f}", str(sample.turns), str(sample.sessions), *cells]
 
 
-def _cell(memory: Memory | None) -> str:
+def cell(memory: Memory | None) -> str:
+    """RSS, and PSS in brackets."""
     return NOT_MEASURED if memory is None else f"{memory.rss:.1f} ({memory.pss:.1f})"
 
 

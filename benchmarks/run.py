@@ -67,6 +67,7 @@ class Benchmark:
         self._say = say
         self._began = time.perf_counter()
         self._until = self._began + plan.over_within_s
+        self._machine = machine(runtime)
         self._failures: list[str] = []
         self._bare: dict[str, list[float]] = {}
 
@@ -84,7 +85,7 @@ class Benchmark:
         theirs = self._subjects[1].samples if len(self._subjects) > 1 else None
         bare = {name: statistics.median(values) for name, values in self._bare.items()}
         took_s = time.perf_counter() - self._began
-        return Measured(machine(self._runtime), names, self._subjects[0].samples, theirs, bare, self._failures, took_s)
+        return Measured(self._machine, names, self._subjects[0].samples, theirs, bare, self._failures, took_s)
 
     def _warm_up(self, place: World) -> None:
         """Files are read and caches are written once before anything is measured."""
@@ -169,11 +170,12 @@ def installed_runtime() -> Runtime:
 
 
 def machine(runtime: Runtime) -> dict[str, str]:
-    """The machine in words, without any name of it."""
+    """The machine in words, without any name of it, and how busy it is."""
     return {
         "processors": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "Node": runtime.node_version or "unknown",
         "Pi SDK": runtime.sdk_version,
+        "load of the machine before": f"{os.getloadavg()[0]:.1f}",
     }

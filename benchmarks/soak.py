@@ -13,11 +13,9 @@ import shlex
 import signal
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import psutil
 
 from benchmarks import growth, tree
 from benchmarks.client import Client, Failed, Launch
@@ -95,7 +93,7 @@ def _samples(client: Client, seconds: float) -> Iterator[Sample]:
         now_s = time.monotonic() - began
         if now_s >= due_s:
             due_s += LOOK_EVERY_S
-            yield Sample(now_s / 60, turns, sessions, _processes(client.pid))
+            yield Sample(now_s / 60, turns, sessions, _memory(client.pid))
 
 
 def _work(client: Client) -> Iterator[tuple[int, int]]:
@@ -115,26 +113,8 @@ def _work(client: Client) -> Iterator[tuple[int, int]]:
         started += 1
 
 
-def _processes(root: int) -> dict[str, growth.Memory]:
-    """The memory of each process of the server, by what the process is."""
-    seen: dict[str, growth.Memory] = {}
-    amounts: Counter[str] = Counter()
-    for process in tree.processes(root):
-        role = _role(process, root)
-        amounts[role] += 1
-        name = role if amounts[role] == 1 else f"{role} {amounts[role]}"
-        seen[name] = tree.memory_of(process)
-    return seen
-
-
-def _role(process: psutil.Process, root: int) -> str:
-    if process.pid == root:
-        return "server"
-    try:
-        program = Path(process.cmdline()[0]).name
-    except (psutil.Error, IndexError):
-        return "other"
-    return "host" if program.startswith("node") else "keeper" if program.startswith("python") else "other"
+def _memory(root: int) -> dict[str, growth.Memory]:
+    return {role: tree.memory_of(process) for role, process in tree.by_role(root).items()}
 
 
 def _megabytes(sample: Sample) -> str:

@@ -6,6 +6,7 @@ import os
 import select
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
 
+SERVER: Final = "server"
 _IS_LINUX: Final = sys.platform == "linux"
 _KIB_IN_MIB: Final = 1024
 _LOOK_AGAIN_S: Final = 0.001
@@ -34,6 +36,25 @@ def processes(root: int) -> list[psutil.Process]:
         server = psutil.Process(root)
         return [server, *server.children(recursive=True)]
     return []
+
+
+def by_role(root: int) -> dict[str, psutil.Process]:
+    """The processes of a server by what they are; a second one of a kind has its number."""
+    seen: dict[str, psutil.Process] = {}
+    amounts: Counter[str] = Counter()
+    for process in processes(root):
+        role = SERVER if process.pid == root else _role(process)
+        amounts[role] += 1
+        seen[role if amounts[role] == 1 else f"{role} {amounts[role]}"] = process
+    return seen
+
+
+def _role(process: psutil.Process) -> str:
+    try:
+        program = Path(process.cmdline()[0]).name
+    except (psutil.Error, IndexError):
+        return "other"
+    return "host" if program.startswith("node") else "keeper" if program.startswith("python") else "other"
 
 
 def memory(root: int) -> Memory:
@@ -57,11 +78,14 @@ def memory_of(process: psutil.Process) -> Memory:
 
 def cpu_ms(root: int) -> float:
     """CPU time of a whole tree, with that of its children that have ended."""
-    total = 0.0
-    for process in processes(root):
-        with suppress(psutil.Error):
-            total += sum(process.cpu_times()[:4])
-    return total * 1000
+    return sum(cpu_of(process) for process in processes(root))
+
+
+def cpu_of(process: psutil.Process) -> float:
+    """CPU time of one process in milliseconds, with that of its children that have ended; 0 when it is gone."""
+    with suppress(psutil.Error):
+        return sum(process.cpu_times()[:4]) * 1000
+    return 0.0
 
 
 def settle(root: int, within_s: float) -> None:
