@@ -63,6 +63,7 @@ check-documents: $(DOCS)
 	$(BIN)/python tools/check_configuration.py
 	$(BIN)/python tools/completions.py --check
 	$(BIN)/python tools/help_pages.py --check
+	$(BIN)/python tools/man_page.py --check
 
 docs: $(DOCS)
 	@sh tools/install_javascript.sh

@@ -60,7 +60,7 @@ def installed(published: Published) -> Iterator[Installed]:
         yield Installed(root / "env" / "bin" / "pi-session-mcp", root / "home")
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(published: Published) -> None:
+def test_the_wheel_holds_the_package_the_manual_page_and_nothing_else(published: Published) -> None:
     with zipfile.ZipFile(published.wheel) as wheel:
         names = wheel.namelist()
     package = {name for name in names if name.startswith("pi_session_mcp/")}
@@ -69,10 +69,11 @@ def test_the_wheel_holds_the_package_and_nothing_else(published: Published) -> N
         name for name in _of_the_project("pi_session_mcp") if Path(name).name not in ONLY_FOR_DEVELOPMENT
     }
     assert package.issuperset(NEEDED)
-    assert {name.split("/", 1)[0] for name in names} == {
-        "pi_session_mcp",
-        f"pi_session_mcp-{pi_session_mcp.__version__}.dist-info",
+    release = f"pi_session_mcp-{pi_session_mcp.__version__}"
+    assert {name for name in names if name.startswith(f"{release}.data/")} == {
+        f"{release}.data/data/share/man/man1/pi-session-mcp.1"
     }
+    assert {name.split("/", 1)[0] for name in names} == {"pi_session_mcp", f"{release}.data", f"{release}.dist-info"}
 
 
 def test_the_wheel_brings_one_command_and_its_license(published: Published) -> None:
@@ -92,7 +93,13 @@ def test_the_sdist_holds_what_git_does_not_ignore_and_all_that_the_tests_need(pu
 
     assert names - {"PKG-INFO"} <= set(_of_the_project("."))
     assert names.issuperset(
-        {*NEEDED, *_of_the_project("pi_session_mcp"), *_of_the_project("completions"), *_of_the_project("tests")}
+        {
+            *NEEDED,
+            *_of_the_project("pi_session_mcp"),
+            *_of_the_project("completions"),
+            *_of_the_project("man"),
+            *_of_the_project("tests"),
+        }
     )
     assert {"LICENSE", "README.md", "pyproject.toml", "PKG-INFO"} <= names
     assert all(member.isreg() for member in members)
