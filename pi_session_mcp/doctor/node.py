@@ -11,12 +11,14 @@ import os
 import select
 import signal
 import subprocess
+import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from types import FrameType
 
 ANSWER_WITHIN_S: Final = 5.0
 _ANSWER_LIMIT_BYTES: Final = 4096
@@ -25,27 +27,54 @@ _ANSWER_LIMIT_BYTES: Final = 4096
 def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
     """What `node --version` says; `None` when it does not run, says too much, fails, or takes longer."""
     deadline = monotonic() + within_s
+    node: subprocess.Popen[bytes] | None = None
     try:
-        node = subprocess.Popen(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=dict(environ),
-            cwd="/",
-            start_new_session=True,
-        )
-    except (OSError, ValueError):
-        return None
-    try:
+        with signals_held_back():
+            node = _start(program, environ)
         said = _read_to_end(node, deadline)
         if said is None or node.wait(max(deadline - monotonic(), 0.0)) != 0:
             return None
         return said.decode("utf-8", "replace").strip()
-    except subprocess.TimeoutExpired:
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     finally:
-        _end(node)
+        if node is not None:
+            with signals_held_back():
+                _end(node)
+
+
+def _start(program: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [program, "--version"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(environ),
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+@contextlib.contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Let handlers wait until the block is left: an interrupt in the middle of a start would lose the process.
+
+    Not by a mask, which the process would inherit. Only the main thread takes signals, so others hold nothing back.
+    """
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        handlers = {number: found for number in numbers if callable(found := signal.getsignal(number))}
+    for taken in handlers:
+        signal.signal(taken, lambda *sent: came.append(sent))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for sent, frame in came:
+            handlers[signal.Signals(sent)](sent, frame)
 
 
 def _read_to_end(node: subprocess.Popen[bytes], deadline: float) -> bytes | None:
