@@ -67,7 +67,7 @@ def ended(tmp_path: Path, program: list[str], words: str, moment: str, number: i
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=WAIT_S,
+        timeout=WAIT_S * 3,
         check=False,
     )
     assert sorted(path.name for path in home.iterdir()) == []

@@ -79,7 +79,7 @@ def test_a_signal_ends_the_client_and_is_told(
             assert time.monotonic() < until
             time.sleep(0.01)
         child.send_signal(number)
-        told = json.loads(child.communicate(timeout=WAIT_S)[0])
+        told = json.loads(child.communicate(timeout=WAIT_S * 3)[0])
     (finding,) = told["findings"]
     assert (child.returncode, told["exitCode"], finding["code"]) == (status, status, "operation_interrupted")
     stub.behave("claude", "add")
