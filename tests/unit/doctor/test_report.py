@@ -15,7 +15,7 @@ from pi_session_mcp.cli.examination import outcome
 from pi_session_mcp.cli.render import failure_report, human_text, json_report
 from pi_session_mcp.cli.streams import Form
 from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.facts import Directory, Part, Refused, State, Unseen, Workspace
+from pi_session_mcp.doctor.facts import Directory, Part, Refused, State, Unnamed, Unseen, Workspace
 from pi_session_mcp.doctor.report import Report
 from pi_session_mcp.doctor.words import TABLE, Severity
 from pi_session_mcp.errors import ExitStatus
@@ -62,9 +62,11 @@ def test_the_exit_status_is_that_of_the_worst_finding(facts: Facts, status: int)
         (WARNED, "pi-session-mcp doctor"),
         (BROKEN, "pi-session-mcp runtime install"),
         (REFUSED, "pi-session-mcp config check"),
+        (replace(FINE, configuration=Unnamed()), "pi-session-mcp config init"),
+        (replace(FINE, configuration=Refused("config_missing", "must exist")), "pi-session-mcp config init"),
         (replace(FINE, pending=("codex:user",)), "pi-session-mcp setup --apply codex:user"),
     ],
-    ids=["fine", "warned", "broken", "config", "pending"],
+    ids=["fine", "warned", "broken", "config", "unnamed", "missing", "pending"],
 )
 def test_the_verdict_ends_with_the_next_command_to_type(facts: Facts, command: str) -> None:
     assert told(facts)[-1].endswith(f"Next: {command}")
