@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ALL: Final = "all"
-_WARM_UP_PART: Final = 4
-_MOST_WARM_UP_MIN: Final = 10.0
+_WARM_UP_PART: Final = 3
+_MOST_WARM_UP_MIN: Final = 20.0
 _MINUTES_IN_HOUR: Final = 60
 _MOST_ROWS: Final = 14
 
@@ -57,7 +57,7 @@ class Trend:
 
 
 def warm_up_min(minutes: float) -> float:
-    """How long a run of so many minutes warms up: a quarter of it, at most ten minutes."""
+    """How long a run of so many minutes warms up: a third of it, at most twenty minutes."""
     return min(minutes / _WARM_UP_PART, _MOST_WARM_UP_MIN)
 
 

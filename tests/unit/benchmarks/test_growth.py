@@ -36,8 +36,8 @@ def test_two_samples_are_too_few_for_a_line() -> None:
     assert [one.slope for one in trends([sample(1, host=1), sample(2, host=5)], 0)] == [None, None]
 
 
-@pytest.mark.parametrize(("minutes", "warm_up"), [(4, 1), (40, 10), (60, 10)])
-def test_a_quarter_of_a_run_but_at_most_ten_minutes_is_warm_up(minutes: float, warm_up: float) -> None:
+@pytest.mark.parametrize(("minutes", "warm_up"), [(3, 1), (60, 20), (90, 20)])
+def test_a_third_of_a_run_but_at_most_twenty_minutes_is_warm_up(minutes: float, warm_up: float) -> None:
     assert warm_up_min(minutes) == warm_up
 
 
