@@ -36,7 +36,7 @@ LOCKING = """
 const {{ createRequire }} = await import("node:module");
 const lockfile = createRequire({sdk})("proper-lockfile");
 for (const file of {files}) void (async () => {{
-  for (let count = 0; count < 25; count++) await (await lockfile.lock(file))();
+  for (let count = 0; count < 10; count++) await (await lockfile.lock(file))();
 }})();
 """
 """Takes and gives back locks with the SDK's own library, in the background as the SDK does; enough of them that an exit
