@@ -75,8 +75,11 @@ def start(server_environment: dict[str, str]) -> Iterator[Start]:
         yield start_one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def driver() -> Iterator[Driver]:
-    """What runs setup, each time in a child of its own; started once, since its imports are what it costs."""
+    """What runs setup, each time in a child of its own; started once for a file, since its imports are what it costs.
+
+    Not for all files: others look whether a child of theirs is left.
+    """
     with Driver() as driver:
         yield driver

@@ -347,7 +347,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(pytest.param(part, set(), marks=pytest.mark.matrix) for part in ("bridge", "demo", "extensions", "host")),
         *(pytest.param(part, set(), marks=pytest.mark.matrix) for part in ("keeper", "sessions")),
         ("server", set()),
-        ("setup", set()),
+        ("setup", {"state_directory_unsupported"}),
         ("cli/program.py", set()),
         ("cli/runtime.py", set()),
         ("doctor/node.py", {"node_missing", "pi_runtime_missing", "search_tools_missing"}),

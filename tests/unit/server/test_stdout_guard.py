@@ -97,15 +97,13 @@ def test_an_endless_flood_keeps_neither_counts_nor_the_end_waiting(guarded: Guar
 
     writer = threading.Thread(target=flood, daemon=True)
     writer.start()
-    guarded.said.get(timeout=PATIENCE_S)
+    assert guarded.said.get(timeout=PATIENCE_S).bytes
     guarded.guard.count(1, 1)
     guarded.said.get(timeout=PATIENCE_S)
     guarded.guard.finish()
     over.set()
     while writer.is_alive():
         guarded.guard._read_foreign()
-
-    assert guarded.said.get(timeout=PATIENCE_S).bytes
 
 
 def test_a_closed_stdout_costs_nothing_and_counts_go_on() -> None:
