@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from pi_session_mcp.keeper import orphans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _numbers: Final = count()
 HERE: Final = Path(__file__).parent
@@ -50,6 +54,16 @@ def _turn_of(file: Path) -> int:
 def anyio_backend() -> str:
     """The one backend that the program runs on."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def usual_signals() -> Iterator[None]:
+    """A command that ran inside the test's own process leaves handlers that end it: right for it, and not for the next."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
