@@ -58,7 +58,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def usual_signals() -> Iterator[None]:
-    """A command that ran inside the test's own process leaves handlers that end it: right for it, and not for the next."""
+    """A command that runs inside the test's own process leaves handlers that end it, which is not for the next test."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.getsignal(number) for number in numbers}
     yield
