@@ -22,8 +22,7 @@ def somebody_is_there() -> bool:
 def ask(question: str, default: str | None = None) -> str | None:
     """The answer to `question`, or `default` when only Enter was pressed. `None`: no answer will come."""
     while True:
-        write_err(visible(f"{question} [{default}]: " if default else f"{question}: "))
-        line = _line()
+        line = _line(visible(f"{question} [{default}]: " if default else f"{question}: "))
         if not line:
             write_err("\n")
             return None
@@ -32,9 +31,10 @@ def ask(question: str, default: str | None = None) -> str | None:
             return answer
 
 
-def _line() -> str:
+def _line(prompt: str) -> str:
     """What is typed until Enter; after an interrupt, what is said next begins on a line of its own."""
     try:
+        write_err(prompt)
         return sys.stdin.readline()
     except KeyboardInterrupt:
         write_err("\n")
