@@ -67,9 +67,8 @@ class HostPool:
     ) -> bool | None:
         self._is_over = True
         for host in self._hosts:
-            host.end(
-                now=not host.has_greeted
-            )  # without the SDK it has no session to dispose of and holds no lock of Pi's
+            # Without the SDK a host has no session to dispose of and holds no lock of Pi's.
+            host.end(now=not host.has_greeted)
         return await self._stack.__aexit__(kind, error, trace)
 
     async def shared(self) -> Host:
