@@ -1,7 +1,7 @@
 """`serve`: the order in which everything begins.
 
-Until the handshake is answered, only a little of the standard library is imported; everything else is imported in a
-thread meanwhile.
+Until the handshake is answered, only a little of the standard library is imported; then what reads the configuration.
+The MCP SDK and everything that serves calls is imported for the first message that needs it. Both happen in threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The first moments of `serve`: a plain loop that lets the front answer while the rest is being loaded.
+"""The first part of `serve`: a plain loop that lets the front answer until something needs the MCP SDK, and meanwhile.
 
-Standard library only. It ends when the rest is there, or when there is nothing to wait for.
+Standard library only. It ends when the SDK is there, or when there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.server.stderr import TransportErrors
 
 _HEAD_START_S: Final = 0.05
-"""Loading begins after the tools were listed, or after this: it would take the processor from the answers."""
+"""The judgement begins after the tools were listed, or after this: it would take the processor from the answers."""
 _SWITCH_S: Final = 0.0005
 """While loading, the interpreter changes threads this often, so that an answer does not wait its usual 5 ms."""
 _MAX_WAITING_BYTES: Final = 2 * frames.MAX_LINE_BYTES
@@ -34,40 +34,51 @@ _Loaded = TypeVar("_Loaded")
 
 
 class Loading(Generic[_Judged, _Loaded]):
-    """Loads in a thread: first what decides whether the server may run at all, then all the rest.
+    """Two steps, each in a thread: `judge` finds whether the server may run at all, `load` makes all the rest of that.
 
-    Each step calls `wake` when it is done. `failure` is whatever was raised.
+    Each begins once, and calls `wake` when it is done. `failure` is whatever was raised.
     """
 
     def __init__(self, judge: Callable[[], _Judged], load: Callable[[_Judged], _Loaded]) -> None:
-        self.started = False
-        self.judged = False
+        self.judging = self.judged = False
         self.loaded: _Loaded | None = None
         self.failure: BaseException | None = None
         self._judge = judge
         self._load = load
-        self._wake: Callable[[], object] = lambda: None
+        self._loading = False
 
-    def start(self, wake: Callable[[], object]) -> None:
-        """Begin, unless it has begun."""
-        if not self.started:
-            self.started = True
-            self._wake = wake
-            threading.Thread(target=self._run, name="loading", daemon=True).start()
+    def judge(self, wake: Callable[[], object]) -> None:
+        """Begin the first step, unless it has begun."""
+        if not self.judging:
+            self.judging = True
+            self._begin(self._run_judge, wake)
 
-    def _run(self) -> None:
+    def load(self, wake: Callable[[], object]) -> None:
+        """Begin the second step, unless it has begun or the first is not done."""
+        if self.judged and not self._loading:
+            self._loading = True
+            self._begin(self._run_load, wake)
+
+    def _begin(self, step: Callable[[], None], wake: Callable[[], object]) -> None:
+        threading.Thread(target=self._run, args=(step, wake), name="loading", daemon=True).start()
+
+    def _run(self, step: Callable[[], None], wake: Callable[[], object]) -> None:
         usual = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_S)
         try:
-            judged = self._judge()
-            self.judged = True
-            self._wake()
-            self.loaded = self._load(judged)
+            step()
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which decides
             self.failure = error
         finally:
             sys.setswitchinterval(usual)
-            self._wake()
+            wake()
+
+    def _run_judge(self) -> None:
+        self._judgement = self._judge()
+        self.judged = True
+
+    def _run_load(self) -> None:
+        self.loaded = self._load(self._judgement)
 
 
 class Opening:
@@ -92,14 +103,19 @@ class Opening:
         self._awake, self._alarm = os.pipe()
 
     def attend(self, loading: Loading[Any, Any], stop: Stop) -> None:
-        """Answer until loading is over, the end was requested, or nobody is there any more."""
+        """Answer until everything is loaded, the end was requested, or nobody is there any more.
+
+        A client that asks for nothing but what the front can say does not pay for the rest.
+        """
         stop.on_request(self._wake)
         begun = monotonic()
         while stop.status is None and not self._is_over(loading):
             head_start_s = max(0.0, begun + _HEAD_START_S - monotonic())
             if not head_start_s or self._front.tools_listed or self._waiting or self._inlet.ended:
-                loading.start(self._wake)
-            self._once(None if loading.started else head_start_s)
+                loading.judge(self._wake)
+            if self._waiting:
+                loading.load(self._wake)
+            self._once(None if loading.judging else head_start_s)
 
     def _is_over(self, loading: Loading[Any, Any]) -> bool:
         if loading.loaded is not None or loading.failure is not None or self._outlet.broken:

@@ -98,6 +98,7 @@ def test_the_handshake_does_not_wait_for_the_rest(start: Start) -> None:
 def test_an_answer_that_the_sdk_would_not_give_ends_the_server(start: Start) -> None:
     child = start(command=TRIVIAL, FAULT="other-instructions")
     child.initialize()
+    child.start_request("tools/call", {"name": "pi_session_list", "arguments": {}})
 
     assert child.wait() == 1
     assert child.diagnostics == [
@@ -146,6 +147,7 @@ def test_a_bad_configuration_is_said_also_when_the_input_has_ended(start: Start)
 @pytest.mark.parametrize("fault", ["crash-while-judging", "crash-while-opening"])
 def test_a_defect_at_the_start_ends_the_server_without_its_text(start: Start, fault: str) -> None:
     child = start(command=TRIVIAL, FAULT=fault)
+    child.start_request("tools/call", {"name": "pi_session_list", "arguments": {}})
 
     assert child.wait() == 1
     assert child.diagnostics == [{"level": "error", "event": "startup_failed", "code": "internal_error"}]
@@ -246,6 +248,30 @@ def test_the_handshake_imports_the_standard_library_only_and_little_of_it(start:
     }
     assert not heavy & set(loaded)
     assert "pi_session_mcp.server.front" in loaded
+
+
+@pytest.mark.parametrize(("asks", "status"), [(False, 0), (True, 77)])
+def test_only_a_call_has_the_sdk_loaded(start: Start, *, asks: bool, status: int) -> None:
+    script = (
+        "import os, sys\n"
+        "sys.argv[1:] = ['serve']\n"
+        "from pi_session_mcp.server import main\n"
+        "def judge():\n"
+        "    return main.load_configuration() if 'mcp' not in sys.modules else os._exit(78)\n"
+        "def load(configuration, world):\n"
+        "    os._exit(77 if 'mcp' not in sys.modules else 79)\n"
+        "main.run(judge, load)\n"
+    )
+    child = start(command=(sys.executable, "-c", script))
+    child.initialize()
+    assert child.request("tools/list")["result"]["tools"] == list(TOOLS)
+    if asks:
+        child.start_request("tools/call", {"name": "pi_session_list", "arguments": {}})
+    else:
+        child.close_stdin()
+
+    assert child.wait() == status
+    assert child.diagnostics == []
 
 
 def test_the_module_and_the_command_are_the_same_server(start: Start) -> None:

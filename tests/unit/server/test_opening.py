@@ -59,6 +59,12 @@ class Client:
     def answers(self) -> list[Any]:
         return [json.loads(line) for line in os.read(self.reader, 1 << 20).splitlines()]
 
+    def leave_after(self, request: int) -> None:
+        """Take answers until that of the request is there, and say nothing more."""
+        while request not in [answer["id"] for answer in self.answers()]:
+            pass
+        self.close(self.writer)
+
     def attend(self, judge: Callable[[], Any] = dict, load: Callable[[Any], Any] = lambda _judged: "loaded") -> Any:
         loading: Loading[Any, Any] = Loading(judge, load)
         self.opening.attend(loading, self.stop)
@@ -73,12 +79,39 @@ def client() -> Iterator[Client]:
 
 
 def test_it_ends_when_everything_is_loaded(client: Client) -> None:
-    client.send(PING % 1)
+    client.send(PING % 1 + CALL % 2)
     loading = client.attend(judge=lambda: 7, load=lambda judged: f"with {judged}")
 
     assert loading.loaded == "with 7"
     assert [answer["id"] for answer in client.answers()] == [1]
-    assert client.waiting == []
+    assert client.waiting == [(CALL % 2)[:-1]]
+
+
+def test_nothing_is_loaded_for_a_client_that_asks_only_what_the_front_can_say(client: Client) -> None:
+    def judge() -> str:
+        client.send(PING % 2)
+        return "judged"
+
+    client.send(PING % 1)
+    leaving = threading.Thread(target=client.leave_after, args=(2,))
+    leaving.start()
+    loading = client.attend(judge=judge, load=pytest.fail)
+    leaving.join(PATIENCE_S)
+
+    assert loading.judged
+    assert loading.loaded is loading.failure is None
+
+
+def test_a_call_after_any_time_begins_the_loading(client: Client) -> None:
+    def judge() -> str:
+        asking.start()
+        return "judged"
+
+    asking = threading.Thread(target=lambda: client.send(CALL % 1))
+    loading = client.attend(judge=judge)
+    asking.join(PATIENCE_S)
+
+    assert loading.loaded == "loaded"
 
 
 def test_what_it_cannot_answer_waits_with_everything_after_it_and_what_came_before_is_noted(client: Client) -> None:
@@ -108,7 +141,7 @@ def after_reading(client: Client, lines: int) -> Callable[[Any], str]:
 
 
 def test_bad_lines_are_answered_and_said(client: Client) -> None:
-    client.send(b"no json\n[]\n" + PING % 1)
+    client.send(b"no json\n[]\n" + PING % 1 + CALL % 2)
     client.attend()
 
     assert [answer.get("error", {}).get("code") for answer in client.answers()] == [-32700, -32600, None]
@@ -168,8 +201,11 @@ def test_a_request_to_stop_ends_it(client: Client) -> None:
     never.set()
 
 
-def test_loading_begins_by_itself_when_nobody_speaks(client: Client) -> None:
-    assert client.attend().loaded == "loaded"
+def test_the_judgement_begins_by_itself_when_nobody_speaks(client: Client) -> None:
+    loading = client.attend(judge=lambda: client.close(client.writer))
+
+    assert loading.judged
+    assert loading.loaded is None
 
 
 def test_no_more_is_kept_than_the_bound_and_nothing_is_lost(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,12 +239,12 @@ def test_a_client_that_does_not_read_is_not_read_either(client: Client, monkeypa
     sender = threading.Thread(target=send_all, args=(client, b"x\n" * 20_000))
     sender.start()
 
-    def load(_judged: Any) -> str:
+    def judge() -> None:
         while client.opening._outlet.pending < 1000:
             threading.Event().wait(0.001)
-        return "loaded"
+        client.stop.request(ExitStatus.OK)
 
-    client.attend(load=load)
+    client.attend(judge=judge)
 
     assert client.opening._outlet.pending < 1000 + 65536 // 2 * 76
     received = b""
