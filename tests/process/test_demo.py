@@ -177,6 +177,15 @@ def test_the_code_word_is_another_in_each_run_so_that_only_a_tool_can_know_it(pl
         assert all(one.code_word not in str(step) for step in one.model._traffic._scripts.values())
 
 
+@pytest.fixture
+def hang_up_ends() -> Iterator[None]:
+    """A run that was begun with `nohup` ignores this signal, and every child would inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_up_ends")
 @pytest.mark.parametrize(
     ("number", "code", "words"),
     [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "Ended by a signal."), (signal.SIGHUP, -1, "")],
