@@ -140,7 +140,7 @@ def _blocks(result: Result) -> Iterator[Block]:
 
 
 def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
-    from pi_session_mcp.setup.words import REWRITES_ITS_FILE, WORDS
+    from pi_session_mcp.setup.words import APPLY_REGISTERS, REWRITES_ITS_FILE, WORDS
 
     words = WORDS[finding.code]
     yield Line(_MARKS[finding.status.value], finding.status.value, f"{finding.target.short}: {words.meaning}")
@@ -149,6 +149,8 @@ def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
         rows.append(("also in", f"{finding.target.client}:{finding.other_scope}"))
     if words.remedy is not None:
         rows.append(("do", words.remedy))
-    if operation == "dry-run" and finding.status == "absent" and finding.target.client == "codex":
-        rows.append(("note", REWRITES_ITS_FILE))
+    if operation == "dry-run" and finding.status == "absent":
+        rows.append(("do", APPLY_REGISTERS))
+        if finding.target.client == "codex":
+            rows.append(("note", REWRITES_ITS_FILE))
     yield Facts(tuple(rows))

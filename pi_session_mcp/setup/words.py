@@ -133,6 +133,7 @@ WORDS: Final[dict[SetupCode, Words]] = {
     ),
 }
 
+APPLY_REGISTERS: Final = "Run --apply to have the client register this program here."
 REWRITES_ITS_FILE: Final = (
     "Codex writes its configuration file anew: other registrations stay, comments among them may not."
 )
