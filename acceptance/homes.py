@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from pi_session_mcp.runtime.locate import Runtime
 
 CONFIGURATIONS: Final = ("plain", "full")
-"""`plain`: the least, found by `HOME` alone. `full`: extensions, grants and limits, and every variable set."""
+"""`plain`: the least, found by `HOME` alone. `full`: extensions, grants and limits, and every variable set, also those
+that change how clients word their errors."""
 
 _MODEL: Final = {"provider": "scripted", "model": "scripted-1", "thinkingLevel": "off"}
+_LOUD: Final = {"FORCE_COLOR": "1", "RUST_BACKTRACE": "1"}
 EXTENSION: Final = ("acceptance-extension", "1.0.0")
 # The clients' own switches for whatever they send besides their work. Codex's `mcp` commands send nothing.
 _QUIET: Final = {
@@ -111,7 +113,7 @@ def _variables(directory: Path) -> dict[str, str]:
     }
     for below in named.values():
         (directory / below).mkdir(parents=True, mode=0o700, exist_ok=True)
-    return {variable: str(directory / below) for variable, below in named.items()}
+    return {**{variable: str(directory / below) for variable, below in named.items()}, **_LOUD}
 
 
 def _plain(directory: Path, runtime: Runtime) -> dict[str, object]:

@@ -100,7 +100,9 @@ WORDS: Final[dict[SetupCode, Words]] = {
         "The registration was made and seen to be there.", "Run --verify, then restart the client."
     ),
     SetupCode.PENDING_RECOVERED: Words("A registration that was interrupted earlier is complete now."),
-    SetupCode.REBOUND: Words("The registration belongs to the present installation now."),
+    SetupCode.REBOUND: Words(
+        "The registration belongs to the present installation now.", "Run --verify, then restart the client."
+    ),
     SetupCode.OWNERSHIP_UNAVAILABLE: Words(
         "No record says that this registration is ours, or the records cannot be read or written.",
         "Remove the registration with the client's own command, or see docs/setup.md about damaged records.",

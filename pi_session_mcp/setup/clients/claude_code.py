@@ -60,6 +60,8 @@ _OTHER_BLOCK: Final = re.compile(
     r"(?P<name>[^\n]+):\n  Scope: (?P<scope>[^\n]+)\n(?:  [^\n]*\n)+\n(?P<removal>To remove this server, run: [^\n]+)\n"
 )
 """The frame around a registration that has other fields: remote, or with a time limit."""
+_RED: Final = re.compile(r"\A\x1b\[0m\x1b\[31m\x1b\[31m(.*)\x1b\[39m\x1b\[0m(?=\n\Z)")
+"""How an error is shown when `FORCE_COLOR` is set, whatever `NO_COLOR` says. What is found is not coloured then."""
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -190,6 +192,7 @@ def _says_absent(output: ClientOutput, name: str) -> bool:
     text = text_of(output.stderr)
     if output.exit_code != 1 or output.stdout or text is None:
         return False
+    text = re.sub(_RED, r"\1", text)
     one_line = text.endswith("\n") and text.count("\n") == 1 and not _CONTROL.search(text)
     recent = re.match(rf'No MCP server named "{re.escape(name)}"\. \S', text) is not None
     return one_line and (recent or text == f"No MCP server found with name: {name}\n")

@@ -7,6 +7,7 @@ from a neutral directory.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.setup.clients.answers import compared, json_object, registration_from, same
@@ -31,6 +32,8 @@ _DEFAULTS: Final[Mapping[str, Tree]] = {
     "tool_timeout_sec": None,
 }
 _TRANSPORT_DEFAULTS: Final[Mapping[str, Tree]] = {"type": "stdio", "env_vars": (), "cwd": None}
+_BACKTRACE: Final = re.compile(r"(?<=\n)\nStack backtrace:\n(?: +(?:\d+:|at) [^\n]*\n)*\Z")
+"""What follows an error when `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set; only release builds show no names."""
 _OURS: Final = ("command", "args", "env")
 
 
@@ -79,7 +82,7 @@ def _says_absent(output: ClientOutput, name: str) -> bool:
     text = text_of(output.stderr)
     if output.exit_code != 1 or output.stdout or text is None:
         return False
-    *warnings, last, end = ["", *text.split("\n")]
+    *warnings, last, end = ["", *_BACKTRACE.sub("", text).split("\n")]
     return (
         end == ""
         and last == f"Error: No MCP server named '{name}' found."

@@ -47,7 +47,8 @@ ABSENT: Final = {
     *("get-absent-with-other-project", "get-user-after-remove", "get-local-after-remove", "get-project-after-remove"),
     *("get-user-removed", "get-local-removed", "get-project-removed", "get-local-subdir", "get-local-elsewhere"),
     *("get-project-elsewhere", "get-after-env-before-name", "get-without-CLAUDE_CONFIG_DIR"),
-    *("get-broken-mcp-json-absent", "get-project-git-root"),
+    *("get-broken-mcp-json-absent", "get-project-git-root", "absent-no-servers-FORCE_COLOR=1"),
+    *("get-absent-with-other-user-FORCE_COLOR=1", "get-absent-with-other-user-FORCE_COLOR=3"),
 }
 UNSUPPORTED: Final = {"get-json-flag", "get-corrupt-config"}
 
@@ -180,3 +181,19 @@ def test_an_earlier_registration_of_ours_can_be_told_from_a_foreign_one() -> Non
 
     assert earlier == registration_of("<OTHER_EXECUTABLE>", "<CONFIG>")
     assert foreign is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("\x1b[31m", "\x1b[39m"),
+        ("\x1b[0m\x1b[31m\x1b[31m", ""),
+        ("\x1b[0m\x1b[31m\x1b[31m\x1b[31m", "\x1b[39m\x1b[0m"),
+        ("\x1b[0m\x1b[31m\x1b[31m", "\x1b[39m\x1b[0m\x07"),
+        ("warning\n\x1b[0m\x1b[31m\x1b[31m", "\x1b[39m\x1b[0m"),
+    ],
+)
+def test_a_coloured_absence_counts_only_as_it_was_recorded(before: str, after: str) -> None:
+    said = f'{before}No MCP server named "pi-session-mcp". Configured servers: other{after}\n'
+
+    assert inspected(ClientOutput(1, b"", said.encode())) is Seen.UNSUPPORTED

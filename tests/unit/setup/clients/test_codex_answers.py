@@ -31,7 +31,9 @@ OF_OTHERS: Final = {
 }
 ABSENT: Final = {
     *("absent-no-servers", "get-absent", "get-absent-with-other", "get-after-remove", "get-removed"),
-    *("get-project-config-untrusted", "get-without-CODEX_HOME", "get-unknown-key"),
+    *("get-absent-with-other-RUST_BACKTRACE=1", "get-absent-with-other-RUST_LIB_BACKTRACE=full"),
+    *("absent-no-servers-RUST_BACKTRACE=1", "get-project-config-untrusted", "get-without-CODEX_HOME"),
+    "get-unknown-key",
 }
 UNSUPPORTED: Final = {"get-corrupt-config", "get-with-invalid-other-entry", "get-CODEX_HOME-missing"}
 
@@ -139,3 +141,18 @@ def test_a_warning_of_codex_about_itself_does_not_hide_an_absence() -> None:
     stderr = b"WARNING: proceeding, even though it is odd\nError: No MCP server named 'pi-session-mcp' found.\n"
 
     assert read_inspection(ClientOutput(1, b"", stderr), TARGET, INTENT).seen is Seen.ABSENT
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "\nStack backtrace:\n   0: <unknown>\nError: and another thing\n",
+        "\nStack backtrace:\n   0: <unknown>",
+        "Stack backtrace:\n   0: <unknown>\n",
+        "\nStack backtrace:\n   0: <unknown>\n\nStack backtrace:\n   0: <unknown>\n",
+    ],
+)
+def test_only_a_backtrace_may_follow_what_says_that_nothing_is_there(after: str) -> None:
+    said = f"Error: No MCP server named 'pi-session-mcp' found.\n{after}"
+
+    assert read_inspection(ClientOutput(1, b"", said.encode()), TARGET, INTENT).seen is Seen.UNSUPPORTED
