@@ -13,7 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from pi_session_mcp import __version__
 from pi_session_mcp.cli import config, demo, doctor, extensions, install_completion, runtime, serve, setup
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 PROGRAM: Final = "pi-session-mcp"
 
 _NO_LIMIT: Final = 1_000
+_UNBREAKABLE: Final = "\u2011"
+_TYPE: Final = re.compile(r" <list\[\w+\]>\Z")
+"""What Typer says of an argument behind its name, in Python's words."""
 _HELP: Final = """Hand bounded work from a coding agent to sessions of the Pi coding agent.
 
 The operator writes down the workspaces, models and permissions in one JSON file, and the agent can change none of it.
@@ -38,7 +41,40 @@ Example:
 """
 
 
-class _Group(TyperGroup):
+class _Copyable:
+    """Help in which nothing is broken at a hyphen: what it names is there to be copied."""
+
+    def get_help(self, ctx: Any) -> str:
+        text: str = super().get_help(ctx)  # type: ignore[misc]  # it is beside Typer's
+        return text.replace(_UNBREAKABLE, "-")
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write_text, write_dl = formatter.write_text, formatter.write_dl
+
+        def definitions(rows: Sequence[tuple[str, str]], *rest: Any, **more: Any) -> None:
+            write_dl([(_TYPE.sub("", term), _unbreakable(text)) for term, text in rows], *rest, **more)
+
+        formatter.write_text = lambda text: write_text(_unbreakable(text))
+        formatter.write_dl = definitions
+        super().format_help(ctx, formatter)  # type: ignore[misc]  # the same
+
+
+def _unbreakable(text: str) -> str:
+    return text.replace("-", _UNBREAKABLE)
+
+
+class _Command(_Copyable, TyperCommand):
+    """A command of ours."""
+
+
+class _App(typer.Typer):
+    """An application or group whose commands are ours."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        return super().command(name, cls=_Command, **settings)
+
+
+class _Group(_Copyable, TyperGroup):
     """Tells what each command is for in a whole sentence; Typer cuts it off where the terminal is narrow."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -49,7 +85,7 @@ class _Group(TyperGroup):
 
 def new_app(help_text: str) -> typer.Typer:
     """A Typer application or group with this program's settings."""
-    return typer.Typer(
+    return _App(
         cls=_Group,
         help=help_text,
         rich_markup_mode=None,

@@ -58,7 +58,7 @@ def setup(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TARGET...",
+            metavar="TARGET",
             show_default=False,
             help="The places to register in, each as client:scope.",
             autocompletion=complete_target,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -49,6 +50,15 @@ def test_what_a_command_is_for_is_never_cut_off(width: int) -> None:
         _, _, listed = (page([*group.path, "--help"], width) or "").partition("Commands:")
         for command in group.commands:
             assert f"{command.path[-1]} {command.short}" in " ".join(listed.split())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_breaks_a_word_at_its_hyphen_or_speaks_of_types_of_python(width: int) -> None:
+    for node in read(build()).walk():
+        shown = page([*node.path, "--help"], width) or ""
+        assert not re.search(r"-$", shown, re.MULTILINE), node.path
+        assert "list[" not in shown
+        assert "\u2011" not in shown
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help", "doctor"], ["doctr", "--help"], ["doctor", "--no", "--help"]])
