@@ -3,7 +3,7 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format bench acceptance canary audit docs clean
+.PHONY: help setup demo test format generate bench acceptance canary audit docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
@@ -23,6 +23,7 @@ help:
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
+	@echo 'make generate write what is made from the program: help, manual, completions, schemas, parts of docs'
 	@echo 'make bench    measure the server from outside: tables, and a plot in build; sooner: QUICK=1; into docs: DOCUMENT=1'
 	@echo 'make acceptance    try setup and work with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
 	@echo 'make canary   try other versions of the Pi SDK than the pinned one; all contract tests: CANARY=--whole'
@@ -58,12 +59,8 @@ check-javascript: $(STAMP)
 check-documents: $(DOCS)
 	$(BIN)/python tools/check_docs.py
 	$(SITE)
-	$(BIN)/python tools/command_reference.py --check
-	$(BIN)/python tools/doctor_reference.py --check
+	$(BIN)/python -m tools.generate --check
 	$(BIN)/python tools/check_configuration.py
-	$(BIN)/python tools/completions.py --check
-	$(BIN)/python tools/help_pages.py --check
-	$(BIN)/python tools/man_page.py --check
 
 docs: $(DOCS)
 	@sh tools/install_javascript.sh
@@ -73,6 +70,9 @@ docs: $(DOCS)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+generate: $(STAMP)
+	$(BIN)/python -m tools.generate
 
 bench: setup $(BENCH)
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DOCUMENT),--document docs/performance.md)

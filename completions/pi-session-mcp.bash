@@ -1,4 +1,4 @@
-# Completion of pi-session-mcp, written by tools/completions.py.
+# Completion of pi-session-mcp, written by tools/generate.py.
 # Nothing but bash is needed, from version 3.2.
 
 _pi_session_mcp() {

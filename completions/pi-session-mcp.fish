@@ -1,4 +1,4 @@
-# Completion of pi-session-mcp, written by tools/completions.py.
+# Completion of pi-session-mcp, written by tools/generate.py.
 
 function __pi_session_mcp_at --description "Whether the words before the cursor name this command of pi-session-mcp"
     set -l where ""

@@ -1,48 +1,31 @@
-"""Keeps docs/doctor.md and docs/doctor.schema.json equal to the doctor's table: rewrites them, or `--check`s them."""
+"""The checks in docs/doctor.md and the schema docs/doctor.schema.json, made from the doctor's table."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Row, Severity
+from tools.generated import Generated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 DOCUMENT: Final = Path("docs/doctor.md")
 SCHEMA: Final = Path("docs/doctor.schema.json")
-BEGIN: Final = "<!-- The checks below are written by tools/doctor_reference.py. -->\n"
+BEGIN: Final = "<!-- The checks below are written by tools/generate.py. -->\n"
 END: Final = "<!-- End of the checks. -->\n"
 _ALIAS: Final = "[a-z][a-z0-9_-]{0,63}"
 _TARGET: Final = "[a-z-]+:[a-z]+"
 _PACKAGE: Final = "(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"
 
 
-def main(arguments: list[str]) -> int:
-    """Write both files, or compare them when asked to check; 1 if one differs."""
-    made: dict[Path, Callable[[], str]] = {
-        DOCUMENT: lambda: with_reference(DOCUMENT.read_text(encoding="utf-8")),
-        SCHEMA: schema_text,
-    }
-    differing = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text()]
-    if "--check" not in arguments:
-        for path in differing:
-            path.write_text(made[path](), encoding="utf-8")
-        return 0
-    for path in differing:
-        print(f"{path} differs from the program; run: python tools/doctor_reference.py")
-    return int(bool(differing))
-
-
-def with_reference(document: str) -> str:
-    """`document` with the text between its two marks replaced by one section for each check."""
-    head, _, rest = document.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{''.join(section(row) for row in TABLE)}{END}{tail}"
+def files() -> Iterator[Generated]:
+    """The document with one section for each check, and the schema."""
+    yield Generated(DOCUMENT, "".join(section(row) for row in TABLE), (BEGIN, END))
+    yield Generated(SCHEMA, json.dumps(schema(), indent=2) + "\n")
 
 
 def section(row: Row) -> str:
@@ -60,11 +43,6 @@ def code_spans(sentence: str) -> str:
 def code_spans_of_subject(row: Row) -> str:
     """A fixed name as it is, a pattern as code."""
     return f"`{row.subject}`" if row.subject == PIN else row.subject
-
-
-def schema_text() -> str:
-    """The JSON Schema as it is published."""
-    return json.dumps(schema(), indent=2) + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -144,7 +122,3 @@ def _subject(row: Row) -> dict[str, Any]:
 def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,48 +1,54 @@
-"""Keeps the program's laid-out help pages equal to its grammar: writes them, or with `--check` only compares."""
+"""The help pages that are shipped laid out: every command's, at a few widths."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.grammar import read
 from pi_session_mcp.cli.outcome import Document
-from pi_session_mcp.cli.pages import FILE, WIDTHS
+from pi_session_mcp.cli.pages import WIDTHS
 from pi_session_mcp.cli.program import build, parse
 from pi_session_mcp.cli.stage import ReportStage
+from tools.generated import Generated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-def main(arguments: list[str]) -> int:
-    """Write the pages, or compare them when asked to check; 1 if one differs."""
-    wanted = text()
-    if "--check" not in arguments:
-        FILE.write_text(wanted, encoding="utf-8")
-        return 0
-    same = FILE.is_file() and FILE.read_text(encoding="utf-8") == wanted
-    if not same:
-        print(f"{FILE.name} differs from the program; run: python tools/help_pages.py")
-    return int(not same)
+FILE: Final = Path("pi_session_mcp/cli/help.json")
 
 
-def text() -> str:
-    """All pages at all widths, as the file has them."""
-    pages = {str(width): dict(_pages(width)) for width in WIDTHS}
-    return json.dumps(pages, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+def files() -> Iterator[Generated]:
+    """All pages at all widths, as one file."""
+    pages = {str(width): {" ".join(path): page(path, width) for path in paths()} for width in WIDTHS}
+    yield Generated(FILE, json.dumps(pages, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
 
 
-def _pages(width: int) -> Iterator[tuple[str, str]]:
-    os.environ["COLUMNS"] = str(width)
-    for node in read(build()).walk():
-        answer = parse([*node.path, "--help"])(ReportStage())
-        if not isinstance(answer, Document):
-            raise TypeError(node.path)
-        yield " ".join(node.path), answer.text
+def paths() -> list[tuple[str, ...]]:
+    """The path of every command, the program itself first."""
+    return sorted(node.path for node in read(build()).walk())
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def page(path: tuple[str, ...], columns: int) -> str:
+    """What `--help` prints for the command at `path`, on a terminal that is `columns` wide."""
+    with _columns(columns):
+        answer = parse([*path, "--help"])(ReportStage())
+    if not isinstance(answer, Document):
+        raise TypeError(path)
+    return answer.text
+
+
+@contextmanager
+def _columns(columns: int) -> Iterator[None]:
+    """Whatever is laid out is laid out for this width; afterwards the environment is as it was."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(columns)
+    try:
+        yield
+    finally:
+        del os.environ["COLUMNS"]
+        if before is not None:
+            os.environ["COLUMNS"] = before

@@ -1,14 +1,14 @@
-"""Keeps man/pi-session-mcp.1 equal to the program's help: writes the page, or with `--check` only compares."""
+"""The manual page, made from the program's help."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.grammar import read
 from pi_session_mcp.cli.program import PROGRAM, build
+from tools.generated import Generated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,17 +27,9 @@ _STATUSES: Final = (
 )
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or compare it when asked to check; 1 if it differs."""
-    wanted = text()
-    if "--check" not in arguments:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(wanted, encoding="utf-8")
-        return 0
-    same = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == wanted
-    if not same:
-        print(f"{PAGE} differs from the program; run: python tools/man_page.py")
-    return int(not same)
+def files() -> Iterator[Generated]:
+    """The page."""
+    yield Generated(PAGE, text())
 
 
 def text() -> str:
@@ -47,7 +39,7 @@ def text() -> str:
 
 def _page(root: Node) -> Iterator[str]:
     purpose, *explained = root.help.split("\n\n")
-    yield '.\\" Written by tools/man_page.py.'
+    yield '.\\" Written by tools/generate.py.'
     yield from (".TH PI-SESSION-MCP 1", ".nh", ".ad l")
     yield from (".SH NAME", f"{_shown(PROGRAM)} \\- {_shown(purpose[0].lower() + purpose[1:].rstrip('.'))}")
     yield from (".SH SYNOPSIS", f".B {_shown(PROGRAM)}", "[OPTION]... COMMAND [ARGUMENT]...", ".SH DESCRIPTION")
@@ -87,7 +79,3 @@ def _shown(line: str) -> str:
     """`line` as it is shown: nothing in it is a request, and each hyphen can be copied as one."""
     escaped = line.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "pi-session-mcp"
 
-_NOTICE: Final = "# Completion of pi-session-mcp, written by tools/completions.py."
+_NOTICE: Final = "# Completion of pi-session-mcp, written by tools/generate.py."
 
 _BASH: Final = """{notice}
 # Nothing but bash is needed, from version 3.2.

@@ -1,6 +1,6 @@
 """Help pages as they were laid out when the program was made: asking for help should not cost what parsing costs.
 
-`help.json` is written by tools/help_pages.py from the grammar itself, for a few widths.
+`help.json` is written by tools/generate.py from the grammar itself, for a few widths.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Completions: equal to the program, and what the real shells make of them."""
+"""Completions: what they name, and what the real shells make of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from pi_session_mcp.cli.program import build
 from pi_session_mcp.setup.targets import ALL_TARGETS
 from tests.support.terminal import Terminal
 from tests.unit.cli.conftest import Shell
-from tools.completions import DIRECTORY, main, scripts
+from tools.completions import DIRECTORY, files
 
 ROOT: Final = Path(__file__).parents[3]
 LIMIT_S: Final = 30
+SCRIPTS: Final = {file.path: file.text for file in files()}
 FILES: Final = {
     "bash": DIRECTORY / "pi-session-mcp.bash",
     "fish": DIRECTORY / "pi-session-mcp.fish",
@@ -47,23 +48,9 @@ def needed(shell: str) -> str:
     return program
 
 
-@pytest.mark.parametrize("path", scripts(), ids=str)
-def test_the_scripts_in_the_checkout_are_what_the_program_makes(path: Path) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == scripts()[path]
-
-
-def test_a_script_that_differs_from_the_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([]) == main(["--check"]) == 0
-
-    (tmp_path / FILES["fish"]).write_text("complete -c pi-session-mcp -f\n")
-
-    assert main(["--check"]) == 1
-
-
 @pytest.mark.parametrize("shell", FILES)
 def test_a_script_names_every_command_option_and_target(shell: str) -> None:
-    script = scripts()[FILES[shell]]
+    script = SCRIPTS[FILES[shell]]
     root = read(build())
 
     for node in root.walk():
@@ -108,7 +95,7 @@ def test_the_script_is_shown_for_a_shell_that_is_named(shell: str, shell_of_test
     told = shell_of_test.run("--show-completion", shell)
     reported = json.loads(shell_of_test.run("--show-completion", shell, "--json").out)
 
-    assert (told.code, told.out, told.err) == (0, scripts()[FILES[shell]], "")
+    assert (told.code, told.out, told.err) == (0, SCRIPTS[FILES[shell]], "")
     assert reported["completion"] == told.out
 
 

@@ -44,7 +44,7 @@ def is_loaded(document: Any) -> bool:
 
 
 def test_the_shipped_schema_is_the_models_own() -> None:
-    assert load_text() == to_text(generate()), "write to_text(generate()) to pi_session_mcp/config/schema.json"
+    assert load_text() == to_text(generate()), "run: make generate"
 
 
 def test_the_example_is_valid_and_is_loaded() -> None:

@@ -111,12 +111,6 @@ def test_no_report_at_all_follows_the_schema_too() -> None:
     VALIDATOR.validate(json.loads(failure_report(ExitStatus.INTERRUPTED, "interrupted")))
 
 
-def test_docs_say_what_the_program_says() -> None:
-    document = (ROOT / doctor_reference.DOCUMENT).read_text()
-
-    assert doctor_reference.with_reference(document) == document
-
-
 def test_a_person_gets_one_line_for_each_check_that_is_fine() -> None:
     lines = told(FINE)
 
