@@ -83,15 +83,26 @@ def steps(runtime: Runtime, cache: str) -> list[Step]:
     """The programs: Python with more and more of the server, then Node without and with the SDK."""
     python = [Step(what, (sys.executable, "-c", f"import {names}; {_PYTHON_WAITS}")) for what, names in _STEPS]
     entry, bundle = runtime.sdk_entry.as_uri(), runtime.sdk_bundle and runtime.sdk_bundle.as_uri()
-    sdk = [
-        ("Node alone", ""),
-        ("Node and the Pi SDK as published", _imported(entry)),
-        ("… with a compile cache", _NODE_CACHES + _imported(entry)),
-        *([("Node and the Pi SDK in one bundle", _imported(bundle))] if bundle else []),
-        *([("… with a compile cache, as a host loads it", _NODE_CACHES + _imported(bundle))] if bundle else []),
+    small = ("--max-semi-space-size=1",)
+    sdk: list[tuple[str, str, tuple[str, ...]]] = [
+        ("Node alone", "", ()),
+        ("Node and the Pi SDK as published", _imported(entry), ()),
+        ("… with a compile cache and a small young generation, as a host of one session", _cached(entry), small),
     ]
-    flags = str(runtime.node), "--max-semi-space-size=1", "--input-type=module", "-e"
-    return [*python, *(Step(what, (*flags, loads + _NODE_WAITS, "--", cache)) for what, loads in sdk)]
+    if bundle:
+        sdk += [
+            ("Node and the Pi SDK in one bundle", _imported(bundle), ()),
+            ("… with a compile cache, as a host of many sessions", _cached(bundle), ()),
+        ]
+    node = str(runtime.node)
+    return python + [
+        Step(what, (node, *flags, "--input-type=module", "-e", loads + _NODE_WAITS, "--", cache))
+        for what, loads, flags in sdk
+    ]
+
+
+def _cached(url: str) -> str:
+    return _NODE_CACHES + _imported(url)
 
 
 def _imported(url: str) -> str:

@@ -16,7 +16,7 @@ from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, 
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
-from pi_session_mcp.host.process import NODE_ARGUMENTS, SCRIPT, Launch
+from pi_session_mcp.host.process import SCRIPT, Launch
 from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.ports import SessionSpec
@@ -78,8 +78,8 @@ class HostedWorld:
         return self._script(Fail(400))
 
     async def kill_host(self, session: PiSession) -> None:
-        script = [*NODE_ARGUMENTS, str(SCRIPT)]
-        (host,) = (found for found in psutil.Process().children(recursive=True) if found.cmdline()[1:] == script)
+        keepers = psutil.Process().children()
+        (host,) = (child for keeper in keepers for child in keeper.children() if child.cmdline()[-1:] == [str(SCRIPT)])
         host.kill()
 
     def _with(self, **changed: str) -> SessionSpec:
