@@ -1,4 +1,7 @@
-"""Setup in worlds that are not as they should be: it refuses with a code, changes nothing, and tells nothing."""
+"""Setup in worlds that are not as they should be: it refuses with a code, changes nothing, and tells nothing.
+
+`-m matrix` runs the combinations of a damage and an operation that the plain run leaves out: it has each of both.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.setup_templates import Templates, WarmDriver, make_templates
 from tests.support.setup_worlds import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from tests.support.setup_worlds import Driver
@@ -21,9 +25,37 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a 
 FOREIGN = {"type": "stdio", "command": "/opt/CANARY-command", "args": ["CANARY-arg"], "env": {"TOKEN": "CANARY-token"}}
 
 
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Driver]:
+    with WarmDriver() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
+    return make_templates(tmp_path_factory.mktemp("worlds"), driver)
+
+
 @pytest.fixture
 def operator(tmp_path: Path, driver: Driver) -> Operator:
+    """Somebody who has registered nothing."""
     return Operator(tmp_path, driver)
+
+
+@pytest.fixture
+def owner(templates: Templates) -> Operator:
+    """Somebody who has applied setup."""
+    return templates.operator(applied=True)
+
+
+def crossed(damages: Iterable[object], operations: tuple[str, ...]) -> Iterator[object]:
+    """Each damage with each operation; the plain run goes through both in turn."""
+    for number, damage in enumerate(damages):
+        for place, operation in enumerate(operations):
+            is_plain = number % len(operations) == place
+            yield pytest.param(
+                damage, operation, id=f"{damage}-{operation}", marks=() if is_plain else pytest.mark.matrix
+            )
 
 
 def changed(operator: Operator) -> bool:
@@ -32,31 +64,28 @@ def changed(operator: Operator) -> bool:
     return any({"add", "remove"} & set(words[:2]) for words in calls)
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "code"),
-    [
-        ({"chatter": "A new version is available!\n"}, "inspect_failed"),
-        ({"trailer": "\nBye.\n"}, "inspect_failed"),
-        ({"language": "de"}, "inspect_failed"),
-        ({"colours": True}, "inspect_failed"),
-        ({"stdout": ""}, "inspect_failed"),
-        ({"kib": 33}, "inspect_failed"),
-        ({"kib": 1100}, "inspect_failed"),
-        ({"forever": True}, "inspect_failed"),
-        ({"exit": 3}, "inspect_failed"),
-    ],
-    ids=str,
-)
+ODD: list[dict[str, Any]] = [
+    {"chatter": "A new version is available!\n"},
+    {"trailer": "\nBye.\n"},
+    {"language": "de"},
+    {"colours": True},
+    {"stdout": ""},
+    {"kib": 33},
+    {"kib": 1100},
+    {"forever": True},
+    {"exit": 3},
+]
+
+
+@pytest.mark.parametrize(("behaviour", "operation"), crossed(ODD, ("apply", "remove")))
 def test_an_answer_in_no_known_form_is_never_taken_for_ours(
-    operator: Operator, behaviour: dict[str, Any], code: str
+    owner: Operator, behaviour: dict[str, Any], operation: str
 ) -> None:
-    assert operator.code("apply") == "applied"
-    operator.stub.behave("claude", "get", **behaviour)
-    told = len(operator.stub.calls())
-    for operation in ("apply", "remove"):
-        assert operator.code(operation, command_within_s=5) == code
-    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
-    assert operator.is_registered_for("first")
+    owner.stub.behave("claude", "get", **behaviour)
+    told = len(owner.stub.calls())
+    assert owner.code(operation, command_within_s=5) == "inspect_failed"
+    assert not {"add", "remove"} & {call["arguments"][1] for call in owner.stub.calls()[told:]}
+    assert owner.is_registered_for("first")
 
 
 def test_a_client_that_says_it_worked_and_did_nothing_is_not_believed(operator: Operator) -> None:
@@ -91,31 +120,28 @@ def test_what_is_not_ours_is_never_changed(operator: Operator, operation: str) -
     assert not any(b"CANARY" in path.read_bytes() for path in operator.state.rglob("*") if path.is_file())
 
 
-def test_our_own_registration_without_a_record_is_left_to_the_operator(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    (operator.state / "ownership.json").unlink()
-    assert operator.code("apply") == "already_equivalent"
+def test_our_own_registration_without_a_record_is_left_to_the_operator(owner: Operator) -> None:
+    (owner.state / "ownership.json").unlink()
+    assert owner.code("apply") == "already_equivalent"
     for operation in ("remove", "rollback", "rebind"):
-        assert operator.code(operation) == "ownership_unavailable"
-    assert operator.is_registered_for("first")
+        assert owner.code(operation) == "ownership_unavailable"
+    assert owner.is_registered_for("first")
 
 
-def test_a_registration_that_was_removed_by_hand_is_told_and_made_again(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    operator.claude_file.write_text(json.dumps(operator.rest()))
-    assert operator.code("dry-run") == "ownership_diverged"
-    assert operator.code("rebind") == "ownership_diverged"
-    assert operator.code("apply") == "applied"
-    operator.claude_file.write_text(json.dumps(operator.rest()))
-    assert operator.code("remove") == "removed"
-    assert operator.records() == []
+def test_a_registration_that_was_removed_by_hand_is_told_and_made_again(owner: Operator) -> None:
+    owner.claude_file.write_text(json.dumps(owner.rest()))
+    assert owner.code("dry-run") == "ownership_diverged"
+    assert owner.code("rebind") == "ownership_diverged"
+    assert owner.code("apply") == "applied"
+    owner.claude_file.write_text(json.dumps(owner.rest()))
+    assert owner.code("remove") == "removed"
+    assert owner.records() == []
 
 
-def test_a_registration_without_a_configuration_can_still_be_removed(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    environ = {name: value for name, value in operator.environ.items() if name != "PI_SESSION_MCP_CONFIG"}
-    assert operator.code("apply", environ=environ) == "config_required"
-    assert operator.code("remove", environ=environ) == "removed"
+def test_a_registration_without_a_configuration_can_still_be_removed(owner: Operator) -> None:
+    environ = {name: value for name, value in owner.environ.items() if name != "PI_SESSION_MCP_CONFIG"}
+    assert owner.code("apply", environ=environ) == "config_required"
+    assert owner.code("remove", environ=environ) == "removed"
 
 
 def test_a_doctor_who_finds_an_error_keeps_setup_from_registering(operator: Operator) -> None:
@@ -146,7 +172,7 @@ def test_without_a_home_no_client_is_run(operator: Operator, home: str | None) -
     assert operator.stub.calls() == []
 
 
-@pytest.mark.parametrize("value", ["", "relative"])
+@pytest.mark.parametrize("value", [pytest.param("", marks=pytest.mark.matrix), "relative"])
 def test_an_empty_or_relative_variable_for_the_state_counts_as_none(operator: Operator, value: str) -> None:
     assert operator.code("apply", environ={**operator.environ, "XDG_STATE_HOME": value}) == "applied"
     assert len(operator.records()) == 1
@@ -195,7 +221,7 @@ def test_in_a_home_of_somebody_else_nothing_is_made(operator: Operator) -> None:
     assert operator.stub.calls() == []
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
+@pytest.mark.parametrize("umask", [0o000, pytest.param(0o077, marks=pytest.mark.matrix), 0o777])
 def test_what_setup_keeps_is_private_whatever_the_umask(operator: Operator, umask: int) -> None:
     assert operator.code("apply", umask=umask) in {"applied", "apply_failed_recovery_pending", "client_unsupported"}
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (operator.state, *operator.state.iterdir())}
@@ -211,35 +237,43 @@ def test_where_locks_cannot_be_trusted_only_a_dry_run_works(operator: Operator) 
     assert "fence.wanted" not in operator.steps()
 
 
-def test_a_disk_that_is_full_changes_nothing(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    book = json.loads((operator.state / "ownership.json").read_text())
+def test_a_disk_that_is_full_changes_nothing(owner: Operator) -> None:
+    book = json.loads((owner.state / "ownership.json").read_text())
     others = [{**book["records"][0], "place": f"{number:064x}"} for number in range(40)]
-    (operator.state / "ownership.json").write_text(json.dumps({**book, "records": others}))
-    operator.claude_file.write_text(json.dumps(operator.rest()))
-    assert operator.code("apply", file_bytes=8192) == "ownership_unavailable"
-    assert operator.registered() is None
-    assert operator.records() == others
-    assert not [path for path in operator.state.iterdir() if path.name.startswith(".")]
+    (owner.state / "ownership.json").write_text(json.dumps({**book, "records": others}))
+    owner.claude_file.write_text(json.dumps(owner.rest()))
+    assert owner.code("apply", file_bytes=8192) == "ownership_unavailable"
+    assert owner.registered() is None
+    assert owner.records() == others
+    assert not [path for path in owner.state.iterdir() if path.name.startswith(".")]
+
+
+DAMAGES = (
+    b"",
+    b"{",
+    b'{"schemaVersion": 1, "records": [], "more": 1}',
+    b"[]",
+    b"\xff",
+    b'{"records": [], "records": []}',
+)
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [b"", b"{", b'{"schemaVersion": 1, "records": [], "more": 1}', b"[]", b"\xff", b'{"records": [], "records": []}'],
-    ids=str,
+    ("damage", "operation"), crossed(DAMAGES, ("apply", "remove", "rebind", "rollback", "dry-run"))
 )
-def test_damaged_records_are_refused_and_left(operator: Operator, damage: bytes) -> None:
-    assert operator.code("apply") == "applied"
-    file = operator.state / "ownership.json"
+def test_damaged_records_are_refused_and_left(owner: Operator, damage: bytes, operation: str) -> None:
+    file = owner.state / "ownership.json"
     file.write_bytes(damage)
-    told = len(operator.stub.calls())
-    for operation in ("dry-run", "apply", "remove", "rebind", "rollback"):
-        assert operator.code(operation) == "ownership_unavailable"
+    told = len(owner.stub.calls())
+    assert owner.code(operation) == "ownership_unavailable"
     assert file.read_bytes() == damage
-    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
+    assert not {"add", "remove"} & {call["arguments"][1] for call in owner.stub.calls()[told:]}
 
 
-@pytest.mark.parametrize("name", ["with space", "qu'o\"te", "ünïcödé", "$HOME", "a;b"])
+NAMES = ("with space", "qu'o\"te", "ünïcödé", "$HOME", "a;b")
+
+
+@pytest.mark.parametrize("name", [" ".join(NAMES), *(pytest.param(name, marks=pytest.mark.matrix) for name in NAMES)])
 def test_paths_of_every_kind_are_registered_exactly(operator: Operator, name: str) -> None:
     operator.install(name)
     operator.installation = name
@@ -264,7 +298,9 @@ def test_the_configuration_that_was_named_is_registered_and_not_another_behind_a
     assert operator.registered()["env"] == {"PI_SESSION_MCP_CONFIG": named}
 
 
-@pytest.mark.parametrize("descriptors", [7, 9, 11, 12, 20])
+@pytest.mark.parametrize(
+    "descriptors", [7, 20, *(pytest.param(number, marks=pytest.mark.matrix) for number in (9, 11, 12))]
+)
 def test_without_descriptors_it_fails_with_a_code_and_the_next_apply_does_it(
     operator: Operator, descriptors: int
 ) -> None:
@@ -281,25 +317,23 @@ def test_a_link_among_the_files_of_the_installation_is_refused(operator: Operato
     assert operator.code("apply") == "release_unavailable"
 
 
-def test_an_upgrade_in_place_is_noticed_and_rebound(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    operator.install("first", "new = True\n")
-    assert operator.code("dry-run") == "release_binding_mismatch"
-    assert operator.code("apply") == "release_binding_mismatch"
-    told = len(operator.stub.calls())
-    assert operator.code("rebind") == "rebound"
-    assert not {"add", "remove"} & {call["arguments"][1] for call in operator.stub.calls()[told:]}
-    assert operator.code("rebind") == "already_equivalent"
-    operator.install("first", "newer = True\n")
-    assert operator.code("remove") == "removed"
+def test_an_upgrade_in_place_is_noticed_and_rebound(owner: Operator) -> None:
+    owner.install("first", "new = True\n")
+    assert owner.code("dry-run") == "release_binding_mismatch"
+    assert owner.code("apply") == "release_binding_mismatch"
+    told = len(owner.stub.calls())
+    assert owner.code("rebind") == "rebound"
+    assert not {"add", "remove"} & {call["arguments"][1] for call in owner.stub.calls()[told:]}
+    assert owner.code("rebind") == "already_equivalent"
+    owner.install("first", "newer = True\n")
+    assert owner.code("remove") == "removed"
 
 
-def test_a_moved_installation_is_noticed_and_rebound(operator: Operator) -> None:
-    assert operator.code("apply") == "applied"
-    operator.installation = "second"
-    assert operator.code("dry-run") == "registration_fingerprint_mismatch"
-    assert operator.code("apply") == "registration_fingerprint_mismatch"
-    assert operator.code("rebind") == "rebound"
-    assert operator.is_registered_for("second")
-    operator.installation = "first"
-    assert operator.code("remove") == "removed"
+def test_a_moved_installation_is_noticed_and_rebound(owner: Operator) -> None:
+    owner.installation = "second"
+    assert owner.code("dry-run") == "registration_fingerprint_mismatch"
+    assert owner.code("apply") == "registration_fingerprint_mismatch"
+    assert owner.code("rebind") == "rebound"
+    assert owner.is_registered_for("second")
+    owner.installation = "first"
+    assert owner.code("remove") == "removed"
