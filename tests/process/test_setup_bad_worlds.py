@@ -77,7 +77,7 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("behaviour", "operation"), crossed(ODD, ("apply", "remove")))
+@pytest.mark.parametrize(("behaviour", "operation"), [*crossed(ODD, ("apply", "remove"))])
 def test_an_answer_in_no_known_form_is_never_taken_for_ours(
     owner: Operator, behaviour: dict[str, Any], operation: str
 ) -> None:
@@ -172,10 +172,10 @@ def test_without_a_home_no_client_is_run(operator: Operator, home: str | None) -
     assert operator.stub.calls() == []
 
 
-@pytest.mark.parametrize("value", [pytest.param("", marks=pytest.mark.matrix), "relative"])
-def test_an_empty_or_relative_variable_for_the_state_counts_as_none(operator: Operator, value: str) -> None:
-    assert operator.code("apply", environ={**operator.environ, "XDG_STATE_HOME": value}) == "applied"
+def test_an_empty_or_relative_variable_for_the_state_counts_as_none(operator: Operator) -> None:
+    assert operator.code("apply", environ={**operator.environ, "XDG_STATE_HOME": "relative"}) == "applied"
     assert len(operator.records()) == 1
+    assert operator.code("apply", environ={**operator.environ, "XDG_STATE_HOME": ""}) == "already_equivalent"
 
 
 def test_a_client_home_that_is_relative_is_refused(operator: Operator) -> None:
@@ -259,7 +259,7 @@ DAMAGES = (
 
 
 @pytest.mark.parametrize(
-    ("damage", "operation"), crossed(DAMAGES, ("apply", "remove", "rebind", "rollback", "dry-run"))
+    ("damage", "operation"), [*crossed(DAMAGES, ("apply", "remove", "rebind", "rollback", "dry-run"))]
 )
 def test_damaged_records_are_refused_and_left(owner: Operator, damage: bytes, operation: str) -> None:
     file = owner.state / "ownership.json"

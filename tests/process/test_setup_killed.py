@@ -1,6 +1,7 @@
 """Setup may be killed anywhere: the next apply finishes, the next remove removes, and nothing else was touched.
 
-Every case is an operation, a step of it, and a victim. `-m matrix` runs those that the plain run leaves out.
+Every case is an operation, a step of it, and a victim. `-m matrix` runs those that the plain run leaves out. The plain
+run does not remove again what is to the byte what an undisturbed apply leaves.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.setup_worlds import Operator, fresh_copy
+from tests.support.setup_templates import Templates, WarmDriver, make_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from tests.support.setup_worlds import Driver
+    from tests.support.setup_worlds import Driver, Operator
 
 COMMAND: Final = ("starting", "running", "done")
 RECORD: Final = ("starting", "staged", "done")
@@ -108,48 +108,52 @@ def marked(case: Case) -> object:
     return pytest.param(case, id=str(case), marks=() if case.is_telling else pytest.mark.matrix)
 
 
-@dataclass(frozen=True, slots=True)
-class Templates:
-    """Worlds to start from: nothing is registered, or the first installation is. `root` is where they are used."""
-
-    driver: Driver
-    root: Path
-    clean: Path
-    applied: Path
-
-    def operator(self, operation: str) -> Operator:
-        """Somebody about to do `operation`, in a world as if nothing had ever happened to it."""
-        fresh_copy(self.clean if operation == "apply" else self.applied, self.root)
-        # The stubs' words are on the disk already; making them anew writes the same.
-        before = (self.root / "home" / ".claude.json").read_text()
-        operator = Operator(self.root, self.driver)
-        operator.claude_file.write_text(before)
-        return operator
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Driver]:
+    with WarmDriver() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
-    base = tmp_path_factory.mktemp("killed")
-    made = Templates(driver, base / "world", base / "clean", base / "applied")
-    (base / "world").mkdir(mode=0o700)
-    operator = Operator(made.root, driver)
-    fresh_copy(made.root, made.clean)
-    assert operator.code("apply") == "applied"
-    fresh_copy(made.root, made.applied)
-    return made
+    return make_templates(tmp_path_factory.mktemp("killed"), driver)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(templates: Templates) -> dict[str, dict[str, object]]:
+    """What an apply that nobody disturbs leaves, for each of the installations: a remove removes just this."""
+    left = {}
+    for installation in ("first", "second"):
+        operator = templates.operator(applied=False)
+        operator.installation = installation
+        assert operator.code("apply") == "applied"
+        left[installation] = left_by(operator)
+        assert_remove_removes(operator)
+    return left
+
+
+def left_by(operator: Operator) -> dict[str, object]:
+    """Everything in the home but the stubs' own notes; only the number of the transaction is another each time."""
+    home = operator.root / "home"
+    files = [path for path in home.rglob("*") if ".stub" not in path.parts]
+    found: dict[str, object] = {str(path.relative_to(home)): path.is_file() and path.read_bytes() for path in files}
+    records = [{**record, "transactionId": "any"} for record in operator.records()]
+    return found | {str((operator.state / "ownership.json").relative_to(home)): records}
 
 
 @pytest.mark.parametrize("operation", STEPS)
 def test_the_steps_are_all_that_an_operation_takes(operation: str, templates: Templates) -> None:
-    operator = templates.operator(operation)
+    operator = templates.operator(applied=operation != "apply")
     operator.installation = "second" if operation == "rebind" else "first"
     assert operator.setup(operation)["exitCode"] == 0
     assert operator.steps() == STEPS[operation]
 
 
 @pytest.mark.parametrize("case", [marked(case) for case in cases()])
-def test_setup_killed_anywhere_is_finished_by_the_next(case: Case, templates: Templates) -> None:
-    operator = templates.operator(case.operation)
+def test_setup_killed_anywhere_is_finished_by_the_next(
+    case: Case, templates: Templates, undisturbed: dict[str, dict[str, object]]
+) -> None:
+    operator = templates.operator(applied=case.operation != "apply")
     operator.installation = "second" if case.operation == "rebind" else "first"
     rest = operator.rest()
 
@@ -160,9 +164,8 @@ def test_setup_killed_anywhere_is_finished_by_the_next(case: Case, templates: Te
     assert operator.rest() == rest
     assert_next_apply_finishes(operator, case)
     assert operator.is_registered_for(operator.installation)
-    assert operator.code("remove") == "removed"
-    assert operator.registered() is None
-    assert operator.records() == []
+    if not case.is_telling or left_by(operator) != undisturbed[operator.installation]:
+        assert_remove_removes(operator)
     assert operator.rest() == rest
     assert operator.running() == []
 
@@ -202,3 +205,9 @@ def assert_next_apply_finishes(operator: Operator, case: Case) -> None:
         code = operator.code("rebind")
         assert code == "rebound"
     assert code in {"applied", "pending_recovered", "already_equivalent", "rebound"}
+
+
+def assert_remove_removes(operator: Operator) -> None:
+    assert operator.code("remove") == "removed"
+    assert operator.registered() is None
+    assert operator.records() == []
