@@ -6,6 +6,7 @@ that breaks the protocol ends the host.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
@@ -25,6 +26,7 @@ from pi_session_mcp.host.protocol import (
     encode_done,
     encode_request,
 )
+from pi_session_mcp.platform.readiness import Readiness
 
 if TYPE_CHECKING:
     import socket
@@ -64,7 +66,7 @@ class _Pending:
     __slots__ = ("answer", "arrived")
 
     def __init__(self) -> None:
-        self.arrived = anyio.Event()
+        self.arrived = asyncio.Event()  # one for each request; anyio's takes ten times as long to make
         self.answer: Succeeded | Failed | None = None
 
 
@@ -152,12 +154,14 @@ class HostClient:
             raise HostGone from error
 
     async def _await_answer(self, pending: _Pending, watch_after_s: float | None) -> None:
-        if watch_after_s is not None:
-            with anyio.move_on_after(watch_after_s):
-                await pending.arrived.wait()
-                return
-            self.overdue.set()
-        await pending.arrived.wait()
+        if watch_after_s is None:
+            await pending.arrived.wait()
+            return
+        watch = asyncio.get_running_loop().call_later(watch_after_s, self.overdue.set)
+        try:
+            await pending.arrived.wait()
+        finally:
+            watch.cancel()
 
     async def ping(self, *, within_s: float) -> bool:
         """Whether the host answers. Raises `HostGone`."""
@@ -204,20 +208,21 @@ class HostClient:
     async def receive(self) -> None:
         """Take frames until the channel ends. Raises `ProtocolBroken`."""
         rest = bytearray()
-        while chunk := await self._read():
-            searched = len(rest)
-            rest += chunk
-            if (end := rest.rfind(b"\n", searched)) < 0:
-                if len(rest) > MAX_FRAME_BYTES:
-                    raise ProtocolBroken
-                continue
-            lines = bytes(rest[:end]).split(b"\n")
-            del rest[: end + 1]
-            for line in lines:
-                self._take(line)
+        with Readiness(self._channel.fileno()) as readiness:
+            while chunk := await self._read(readiness):
+                searched = len(rest)
+                rest += chunk
+                if (end := rest.rfind(b"\n", searched)) < 0:
+                    if len(rest) > MAX_FRAME_BYTES:
+                        raise ProtocolBroken
+                    continue
+                lines = bytes(rest[:end]).split(b"\n")
+                del rest[: end + 1]
+                for line in lines:
+                    self._take(line)
 
-    async def _read(self) -> bytes:
-        await anyio.wait_readable(self._channel)
+    async def _read(self, readiness: Readiness) -> bytes:
+        await readiness.wait()
         try:
             return self._channel.recv(_CHUNK_BYTES)
         except ConnectionError:

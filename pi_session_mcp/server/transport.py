@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from pi_session_mcp.platform.readiness import Readiness
 from pi_session_mcp.server import frames
 from pi_session_mcp.server.intake import InFlight
 from pi_session_mcp.server.stderr import say_internal_error
@@ -78,7 +79,7 @@ class Output:
         self._outlet = outlet
         self._report = report
         self._blocked = anyio.Event()
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
         self._complain = complain
 
     async def run(self) -> None:
@@ -94,13 +95,13 @@ class Output:
     async def room(self) -> None:
         """Wait until another answer may be kept."""
         while self._outlet.pending >= BACKLOG_BYTES:
-            await self._changed.wait()
+            await self._change()
 
     async def settled(self, within_s: float) -> None:
         """Wait until everything in flight is answered and written, or the time has passed."""
         with anyio.move_on_after(within_s):
             while (self.in_flight or self._outlet.pending) and not self._outlet.broken:
-                await self._changed.wait()
+                await self._change()
 
     def put(self, frame: bytes) -> None:
         """Send a frame."""
@@ -129,11 +130,17 @@ class Output:
         self.answers_differ = True
         self.over.set()
 
+    async def _change(self) -> None:
+        if self._changed is None:  # hardly ever awaited, so it is not made for every answer
+            self._changed = anyio.Event()
+        await self._changed.wait()
+
     def _tell(self) -> None:
         if self._outlet.broken:
             self.over.set()
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
 
 class Expected:
@@ -176,6 +183,7 @@ class ReadStream(_Stream):
         self._output = output
         self._given = deque(connection.given)
         self._lines: deque[frames.Line] = deque(connection.waiting)
+        self._readiness: Readiness | None = None
 
     def __aiter__(self) -> Self:
         return self
@@ -236,10 +244,19 @@ class ReadStream(_Stream):
         if self._inlet.ended:
             self._output.over.set()
             await anyio.sleep_forever()
-        await _readable(self._inlet)
+        await self._readable()
         self._lines.extend(self._splitter.feed(self._inlet.read()))
         if self._inlet.ended:
             self._lines.extend(self._splitter.end())
+
+    async def _readable(self) -> None:
+        if self._readiness is None:
+            assert self._inlet.fd is not None
+            self._readiness = Readiness(self._inlet.fd)  # for as long as the descriptor: to the end of the process
+        try:
+            await self._readiness.wait()
+        except PermissionError:  # a regular file or /dev/null: always ready, so epoll does not take it
+            await checkpoint()
 
 
 class WriteStream(_Stream):
@@ -287,14 +304,6 @@ class WriteStream(_Stream):
             self._output.defect("uncaught")
             return {"code": frames.INTERNAL_ERROR, "message": "Internal error"}
         return {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-
-
-async def _readable(inlet: Inlet) -> None:
-    assert inlet.fd is not None
-    try:
-        await anyio.wait_readable(inlet.fd)
-    except PermissionError:  # a regular file or /dev/null: always ready, so epoll does not take it
-        await checkpoint()
 
 
 async def _writable(outlet: Outlet) -> None:
