@@ -1,4 +1,8 @@
-"""The doctor as a process: harmless, offline, hard to kill, and silent about everything that is nobody's business."""
+"""The doctor as a process: harmless, offline, hard to kill, and silent about everything that is nobody's business.
+
+What depends on the start of the program, its streams and its signals is tried with `command=DOCTOR`, the rest in a
+child that has the imports already.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from tests.support.environment import ensure_installed
 from tests.support.installation import write_metadata
 from tests.support.powers import give_up_powers
 from tests.support.trees import survivors
+from tests.support.warm_program import Said, WarmProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,13 +39,8 @@ CANARY: Final = "CANARY"
 LIMIT_S: Final = 60
 
 
-@dataclass
-class Ended:
-    """What a process said and how it ended."""
-
-    code: int
-    out: str
-    err: str
+class Ended(Said):
+    """What a doctor said and how it ended."""
 
     @property
     def report(self) -> dict[str, Any]:
@@ -62,6 +62,7 @@ class Operator:
     """Somebody with a configuration, Pi's files and a workspace, and the installed runtime."""
 
     root: Path
+    warm: WarmProgram
     environ: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,8 +89,11 @@ class Operator:
         said = {"workspaces": {"main": str(self.root / "code")}, "executionProfiles": profiles, **sections}
         self.config.write_text(json.dumps(said))
 
-    def run(self, *arguments: str, command: Sequence[str] = DOCTOR, cwd: Path | None = None) -> Ended:
-        """Run the doctor to its end, as a user whom permissions hold back."""
+    def run(self, *arguments: str, command: Sequence[str] = (), cwd: Path | None = None) -> Ended:
+        """Run the doctor to its end, as a user whom permissions hold back; with `command`, as that process."""
+        if not command:
+            said = self.warm.run(["doctor", *arguments], self.environ, cwd or self.root / "cwd", weak=True)
+            return Ended(said.code, said.out, said.err)
         ended = subprocess.run(
             [*command, *arguments],
             env=self.environ,
@@ -113,28 +117,30 @@ def runtime() -> None:
     ensure_installed()
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProgram]:
+    with WarmProgram() as warm:
+        yield warm
+
+
 @pytest.fixture
-def operator(tmp_path: Path) -> Iterator[Operator]:
+def operator(tmp_path: Path, warm: WarmProgram) -> Iterator[Operator]:
     """An operator for whom all is well."""
-    yield Operator(tmp_path)
+    yield Operator(tmp_path, warm)
     for path in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir() and not path.is_symlink())):
         path.chmod(0o755)
 
 
-def test_all_is_well(operator: Operator) -> None:
-    told, reported = operator.run(), operator.run("--json")
+def test_all_is_well_and_no_file_is_changed_or_made(operator: Operator) -> None:
+    before = operator.files()
 
+    told, reported = operator.run(command=DOCTOR), operator.run("--json", command=DOCTOR)
+
+    assert operator.files() == before
     assert reported.found == set()
     assert (told.code, told.err, reported.code, reported.err) == (0, "", 0, "")
     assert told.out.splitlines()[-1].endswith("Nothing is wrong. Next: pi-session-mcp demo")
-
-
-def test_it_changes_no_file_and_makes_none(operator: Operator) -> None:
-    before = operator.files()
-
-    operator.run()
-
-    assert operator.files() == before
+    assert operator.run("--json").out == reported.out
 
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
@@ -149,7 +155,7 @@ _NETWORK: Final = re.compile(r"\b(socket|socketpair|connect|bind|listen|accept4?
 @needs_strace
 def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node_version(operator: Operator) -> None:
     trace = operator.root / "trace"
-    operator.run("--json")  # what Python itself compiles and keeps has been kept by now
+    operator.run("--json", command=DOCTOR)  # what Python itself compiles and keeps has been kept by now
 
     ended = operator.run(
         "--json", command=["strace", "-f", "-qq", "-s", "4096", "-e", _CALLS, "-o", str(trace), *DOCTOR]
@@ -174,7 +180,7 @@ def _can_cut_off_the_network() -> bool:
 
 @pytest.mark.skipif(not _can_cut_off_the_network(), reason="needs a network namespace of its own")
 def test_it_says_the_same_with_the_network_cut_off(operator: Operator) -> None:
-    assert operator.run("--json").out == operator.run("--json", command=["unshare", "-rn", *DOCTOR]).out
+    assert operator.run("--json", command=["unshare", "-rn", *DOCTOR]).out == operator.run("--json").out
 
 
 def _no_home(operator: Operator) -> None:
@@ -269,11 +275,21 @@ def test_it_survives(arrange: Callable[[Operator], None], operator: Operator) ->
 @pytest.mark.parametrize(
     "variables",
     [
-        {"FORCE_COLOR": "3", "CLICOLOR_FORCE": "1", "TTY_COMPATIBLE": "1"},
-        {"COLUMNS": "20"},
-        {"PYTHONWARNINGS": "default", "PYTHONDEVMODE": "1"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"NODE_OPTIONS": "--no-such-option", "TERM": "dumb"},
+        {
+            "FORCE_COLOR": "3",
+            "CLICOLOR_FORCE": "1",
+            "TTY_COMPATIBLE": "1",
+            "COLUMNS": "20",
+            "PYTHONWARNINGS": "default",
+            "PYTHONDEVMODE": "1",
+        },
+        {
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "NODE_OPTIONS": "--no-such-option",
+            "TERM": "dumb",
+        },
     ],
     ids="-".join,
 )
@@ -282,7 +298,7 @@ def test_the_environment_changes_nothing_but_the_width(variables: dict[str, str]
     plain = operator.run("--json")
     operator.environ |= variables
 
-    told, reported = operator.run(), operator.run("--json")
+    told, reported = operator.run(command=DOCTOR), operator.run("--json", command=DOCTOR)
 
     assert (reported.out, reported.err, reported.code) == (plain.out, "", 2)
     assert (told.code, told.err) == (2, "")
@@ -333,10 +349,10 @@ def test_misuse_exits_with_64(arguments: tuple[str, ...], operator: Operator) ->
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation of this package in a directory of its own."""
+    """An installation of this package in a directory of its own, with what Python has compiled of it so far."""
     site = tmp_path_factory.mktemp("site")
     source = Path(pi_session_mcp.__file__).parent
-    shutil.copytree(source, site / "pi_session_mcp", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source, site / "pi_session_mcp")
     write_metadata(site)
     return site
 
@@ -368,7 +384,7 @@ def test_an_installation_with_a_part_missing_is_told_about(
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
     operator.environ |= {"PYTHONPATH": str(site)}
 
-    told, reported = operator.run(), operator.run("--json")
+    told, reported = operator.run(command=DOCTOR), operator.run("--json", command=DOCTOR)
 
     assert reported.found == {"package_modified"} | also
     assert (told.err, reported.err) == ("", "")
@@ -379,14 +395,16 @@ def test_an_installation_without_metadata_is_told_about(copy: Path, operator: Op
     shutil.copytree(copy / "pi_session_mcp", tmp_path / "site" / "pi_session_mcp")
     operator.environ |= {"PYTHONPATH": str(tmp_path / "site")}
 
-    assert operator.run("--json").found == {"package_metadata_unreadable"}
+    assert operator.run("--json", command=DOCTOR).found == {"package_metadata_unreadable"}
 
 
-def test_an_untouched_copy_is_fine(copy: Path, operator: Operator) -> None:
-    operator.environ |= {"PYTHONPATH": str(copy)}
+def test_an_untouched_copy_is_fine(copy: Path, operator: Operator, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(copy, site, ignore=shutil.ignore_patterns("__pycache__"))
+    operator.environ |= {"PYTHONPATH": str(site)}
 
-    assert operator.run("--json").found == set()
-    kept = {path.name.partition(".")[0] for path in copy.rglob("*.pyc")}
+    assert operator.run("--json", command=DOCTOR).found == set()
+    kept = {path.name.partition(".")[0] for path in site.rglob("*.pyc")}
     assert kept <= {"__init__", "__main__"}  # those two are compiled before the first line of ours runs
 
 
@@ -452,8 +470,8 @@ def _secret_version(operator: Operator) -> None:
     ],
     ids=lambda hide: hide.__name__.strip("_"),
 )
-def test_nothing_of_the_operators_is_shown(hide: Callable[[Operator], None], tmp_path: Path) -> None:
-    operator = Operator(tmp_path / CANARY)
+def test_nothing_of_the_operators_is_shown(hide: Callable[[Operator], None], tmp_path: Path, warm: WarmProgram) -> None:
+    operator = Operator(tmp_path / CANARY, warm)
     operator.environ |= {CANARY: CANARY, "KNOWLEDGE_API_KEY": CANARY, "HTTPS_PROXY": f"http://{CANARY}"}
     hide(operator)
 
