@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,14 +14,39 @@ from pi_session_mcp.cli.config_init import LEVELS
 from pi_session_mcp.config.load import load
 from pi_session_mcp.runtime.known_models import THINKING_LEVELS
 from tests.support.terminal import Terminal
+from tests.support.warm_program import WarmProgram
+from tests.unit.cli.conftest import Ended, Shell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from tests.unit.cli.conftest import Ended, Shell
 
 VARIABLE = "PI_SESSION_MCP_CONFIG"
 CUSTOM = {"scripted": {"models": [{"id": "plain"}, {"id": "thinking", "reasoning": True}]}}
+
+
+@dataclass(frozen=True, slots=True)
+class WarmShell(Shell):
+    """A shell whose commands need not start Python; those at a terminal do."""
+
+    warm: WarmProgram
+
+    def run(self, *arguments: str, env: Mapping[str, str] | None = None) -> Ended:
+        """Run to the end."""
+        said = self.warm.run(arguments, self.environment(env), self.home)
+        return Ended(said.code, said.out, said.err)
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProgram]:
+    with WarmProgram() as warm:
+        yield warm
+
+
+@pytest.fixture
+def shell(tmp_path: Path, warm: WarmProgram) -> WarmShell:
+    """A shell in an empty home."""
+    return WarmShell(tmp_path, warm)
 
 
 @pytest.fixture

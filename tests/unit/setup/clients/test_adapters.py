@@ -39,6 +39,14 @@ INTENT: Final = registration_of("/opt/My Dir: x/pi-session-mcp", "/home/o/it's Ã
 OTHER: Final = registration_of("/opt/other", "/home/o/other.json")
 PROGRAMS: Final[dict[str, ClientName]] = {"claude-code": "claude", "codex": "codex", "copilot": "copilot"}
 TARGETS: Final = pytest.mark.parametrize("target", ALL_TARGETS, ids=lambda target: target.short)
+ONE_OF_EACH_CLIENT: Final = pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(target, marks=() if target.scope == "user" else pytest.mark.matrix, id=target.short)
+        for target in ALL_TARGETS
+    ],
+)
+"""For what a client's answer alone decides; `-m matrix` tries it in the other scopes as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +172,27 @@ async def test_a_client_that_says_no_or_lies_is_found_out_by_the_next_look(world
     assert (await client.inspect(world.run, target, INTENT)).seen is Seen.DIVERGENT
 
 
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        {"chatter": "Update available\n"},
-        {"trailer": "bye\n"},
-        {"colours": True},
-        {"kib": 33},
-        {"stdout": ""},
-        {"exit": 1},
-        {"exit": 3},
-    ],
-    ids=str,
-)
-@TARGETS
-async def test_an_odd_answer_is_unsupported(world: World, target: Target, behaviour: dict[str, object]) -> None:
+ODD: Final[list[dict[str, object]]] = [
+    {"chatter": "Update available\n"},
+    {"trailer": "bye\n"},
+    {"colours": True},
+    {"kib": 33},
+    {"stdout": ""},
+    {"exit": 1},
+    {"exit": 3},
+]
+
+
+@ONE_OF_EACH_CLIENT
+async def test_an_odd_answer_is_unsupported(world: World, target: Target) -> None:
     client = world.client(target)
     await client.add(world.run, target, INTENT)
-    world.stubs.behave(PROGRAMS[target.client], "get", **behaviour)
+    seen = []
+    for behaviour in ODD:
+        world.stubs.behave(PROGRAMS[target.client], "get", **behaviour)
+        seen.append((behaviour, await client.inspect(world.run, target, INTENT)))
 
-    assert await client.inspect(world.run, target, INTENT) == Inspection(Seen.UNSUPPORTED)
+    assert seen == [(behaviour, Inspection(Seen.UNSUPPORTED)) for behaviour in ODD]
 
 
 @TARGETS
@@ -197,14 +206,17 @@ async def test_a_program_that_is_not_there_is_missing(world: World, target: Targ
     assert failed.value.kind is CommandFailure.MISSING
 
 
-@pytest.mark.parametrize("behaviour", [{"exit": 1}, {"stdout": ""}, {"stdout": "  get  \n  add \n"}, {"kib": 33}])
-@TARGETS
-async def test_a_program_whose_help_does_not_name_what_we_need_is_unsupported(
-    world: World, target: Target, behaviour: dict[str, object]
-) -> None:
-    world.stubs.behave(PROGRAMS[target.client], "help", **behaviour)
+POOR: Final[list[dict[str, object]]] = [{"exit": 1}, {"stdout": ""}, {"stdout": "  get  \n  add \n"}, {"kib": 33}]
 
-    assert await world.client(target).discover(world.run) is Discovery.UNSUPPORTED
+
+@ONE_OF_EACH_CLIENT
+async def test_a_program_whose_help_does_not_name_what_we_need_is_unsupported(world: World, target: Target) -> None:
+    found = []
+    for behaviour in POOR:
+        world.stubs.behave(PROGRAMS[target.client], "help", **behaviour)
+        found.append((behaviour, await world.client(target).discover(world.run)))
+
+    assert found == [(behaviour, Discovery.UNSUPPORTED) for behaviour in POOR]
 
 
 @TARGETS
