@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,7 @@ from tests.support.environment import ensure_installed
 from tests.support.extensions import FIXTURE_NAME, FIXTURE_PIN, FIXTURE_VERSION, ExtensionWorld, install_package
 from tests.support.real import PROFILE as SCRIPTED
 from tests.support.real import run_turn
+from tests.support.shared_server import SharedServer
 from tests.support.trees import kill_all, survivors
 
 if TYPE_CHECKING:
@@ -24,11 +25,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
-    from tests.support.extensions import Recorded
+    from tests.support.extensions import Installed, Recorded
 
 READ_ONLY = "read grep find ls"
 CODING = "read bash edit write grep find ls"
 PLAIN = {**SCRIPTED, "extensions": []}
+PROFILES: dict[str, dict[str, Any]] = {
+    "reader": {},
+    "coder": {"permissionProfile": "coding"},
+    "thinker": {"thinkingLevel": "high"},
+    "plain": PLAIN,
+    "unextended": {"extensions": []},
+}
+"""Of the server that most tests share."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +49,28 @@ def runtime() -> Runtime:
 def world(tmp_path: Path, runtime: Runtime) -> Iterator[ExtensionWorld]:
     with ExtensionWorld(tmp_path / "world", runtime) as world:
         yield world
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterator[SharedServer]:
+    with ExtensionWorld(tmp_path_factory.mktemp("shared") / "world", runtime) as world:
+        world.profiles(PROFILES)
+        world.model.on("hello", Say("from the model"))
+        yield SharedServer(world)
+
+
+@pytest.fixture
+def shared(server: SharedServer) -> Iterator[SharedServer]:
+    """The server that most tests share, without a session, and the extension as new."""
+    server.renew()
+    yield server
+    server.clear()
+
+
+def start(shared: SharedServer, profile: str = "reader", **behaviour: Any) -> str:
+    """The id of a session whose extension behaves so."""
+    shared.extension.behave(**behaviour)
+    return shared.world.start_session(shared.child, profile)
 
 
 def text_of(child: Recorded, session: str, prompt: str) -> str:
@@ -59,11 +90,10 @@ def close(child: Recorded, session: str) -> None:
 # --- what an extension brings, and what it does not get --------------------------------------------------------------
 
 
-def test_an_extension_brings_its_provider_hooks_and_prompt_and_read_only_keeps_its_tools(world: ExtensionWorld) -> None:
-    extension = world.install()
-    (world.workspace / "file").write_text("the real content")
-    child = world.serve()
-    session = world.start_session(child, "reader")
+def test_an_extension_brings_its_provider_hooks_and_prompt_and_read_only_keeps_its_tools(shared: SharedServer) -> None:
+    extension, child, workspace = shared.extension, shared.child, shared.world.workspace
+    (workspace / "file").write_text("the real content")
+    session = start(shared)
 
     assert text_of(child, session, "hello") == "you said: hello (1)"
     assert text_of(child, session, "tools") == READ_ONLY
@@ -75,7 +105,7 @@ def test_an_extension_brings_its_provider_hooks_and_prompt_and_read_only_keeps_i
     assert "fixture-system-prompt" in prompt
     assert "fixture-skill-of-the-package" not in prompt
 
-    assert not (world.workspace / "file-of-bash").exists()
+    assert not (workspace / "file-of-bash").exists()
     assert extension.notes("command") == []
     assert {note["source"] for note in extension.notes("input")} == {"rpc"}
     (started,) = extension.notes("session_start")
@@ -84,11 +114,10 @@ def test_an_extension_brings_its_provider_hooks_and_prompt_and_read_only_keeps_i
     assert extension.counts() == (1, 1)
 
 
-def test_a_coding_session_gets_the_extensions_tool_and_no_other_that_it_wants(world: ExtensionWorld) -> None:
-    world.install()
-    (world.workspace / "file").write_text("the real content")
-    child = world.serve()
-    session = world.start_session(child, "coder")
+def test_a_coding_session_gets_the_extensions_tool_and_no_other_that_it_wants(shared: SharedServer) -> None:
+    child = shared.child
+    (shared.world.workspace / "file").write_text("the real content")
+    session = start(shared, "coder")
 
     assert text_of(child, session, "hello") == "you said: hello (1)"
     assert text_of(child, session, "tools") == f"{CODING} fixture_tool"
@@ -97,33 +126,20 @@ def test_a_coding_session_gets_the_extensions_tool_and_no_other_that_it_wants(wo
     assert "the real content" in text_of(child, session, 'use read {"path": "file"}')
 
 
-def test_whatever_an_extension_prints_no_line_of_the_server_is_anything_but_a_frame(world: ExtensionWorld) -> None:
-    world.install()
-    child = world.serve()
-    session = world.start_session(child)
-    for _ in range(5):
-        text_of(child, session, "hello")
-    child.close_stdin()
-
-    frames = child.frames + child.rest()
-    assert child.wait() == 0
-    assert all(frame["jsonrpc"] == "2.0" and frame.get("method") != "forged" for frame in frames)
-    suppressed = child.diagnostics_of("foreign_stdout_suppressed")
-    assert sum(said["bytes"] for said in suppressed) > 7 * len("fixture noise\n") * 3
-    assert sum(said["writes"] for said in suppressed) >= 1
-    assert b"fixture noise" not in child.stderr
-
-
 # --- runs that it starts by itself -----------------------------------------------------------------------------------
 
 
-def test_a_run_that_an_extension_starts_between_turns_is_busy_and_can_be_aborted(world: ExtensionWorld) -> None:
-    extension = world.install()
-    child = world.serve()
-    session = world.start_session(child)
+def test_a_run_that_an_extension_starts_ends_with_the_turn_or_is_busy_after_it_and_can_be_aborted(
+    shared: SharedServer,
+) -> None:
+    extension, child = shared.extension, shared.child
+    session = start(shared)
+
+    assert run_turn(child, session, "interject during")["state"] == "completed"
+    assert text_of(child, session, "next").startswith("you said: next")
 
     assert text_of(child, session, "interject between").startswith("you said: interject between")
-    extension.wait_for("input", 2)
+    wait_until_said_by_the_extension(extension, "stay, said by the extension")
     # Until the run has really begun, Pi itself turns the prompt down.
     while (code := refusal_of(child, session, "now?")) == "prompt_rejected":
         continue
@@ -134,21 +150,15 @@ def test_a_run_that_an_extension_starts_between_turns_is_busy_and_can_be_aborted
     assert "latestTurnId" in child.call("pi_session_get", sessionId=session)["session"]
 
 
-def test_what_an_extension_says_during_a_turn_ends_with_that_turn(world: ExtensionWorld) -> None:
-    world.install()
-    child = world.serve()
-    session = world.start_session(child)
-
-    turn = run_turn(child, session, "interject during")
-
-    assert turn["state"] == "completed"
-    assert text_of(child, session, "next").startswith("you said: next")
+def wait_until_said_by_the_extension(extension: Installed, text: str) -> None:
+    count = 1
+    while text not in [note["text"] for note in extension.wait_for("input", count)]:
+        count += 1
 
 
-def test_closing_ends_a_run_that_an_extension_has_started(world: ExtensionWorld) -> None:
-    extension = world.install(startsDaemon=True)
-    child = world.serve()
-    session = world.start_session(child)
+def test_closing_ends_a_run_that_an_extension_has_started(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.child
+    session = start(shared, startsDaemon=True)
     text_of(child, session, "interject between")
     extension.wait_for("input", 2)
 
@@ -163,7 +173,15 @@ def test_closing_ends_a_run_that_an_extension_has_started(world: ExtensionWorld)
 
 def end_input(child: Recorded) -> None:
     child.close_stdin()
+    frames = child.frames + child.rest()
     assert child.wait() == 0
+    assert_all_are_frames(frames)
+
+
+def assert_all_are_frames(frames: list[Any]) -> None:
+    """No line of a server's standard output was an extension's."""
+    assert frames
+    assert all(frame["jsonrpc"] == "2.0" and frame.get("method") != "forged" for frame in frames)
 
 
 def terminate(child: Recorded) -> None:
@@ -190,11 +208,12 @@ def kill(child: Recorded) -> None:
     ],
 )
 def test_the_servers_end_shuts_each_session_down_once_and_leaves_nothing(
-    world: ExtensionWorld, end: Any, state: str
+    shared: SharedServer, end: Any, state: str
 ) -> None:
-    extension = world.install(startsDaemon=True)
-    child = world.serve()
-    session = world.start_session(child)
+    extension = shared.extension
+    extension.behave(startsDaemon=True)
+    child = shared.world.serve()
+    session = shared.world.start_session(child)
     if state == "running":
         assert child.call("pi_session_prompt", sessionId=session, prompt="stay")["ok"]
     processes = extension.processes()
@@ -209,9 +228,23 @@ def test_the_servers_end_shuts_each_session_down_once_and_leaves_nothing(
     assert extension.counts() == (1, 1)
 
 
-def test_a_start_that_is_cancelled_is_disposed_of_when_it_arrives(world: ExtensionWorld) -> None:
-    extension = world.install(waiting="session_start")
-    child = world.serve()
+def test_whatever_an_extension_prints_no_line_of_the_server_is_anything_but_a_frame(shared: SharedServer) -> None:
+    child = shared.world.serve()
+    session = shared.world.start_session(child)
+    for _ in range(5):
+        text_of(child, session, "hello")
+
+    end_input(child)
+
+    suppressed = child.diagnostics_of("foreign_stdout_suppressed")
+    assert sum(said["bytes"] for said in suppressed) > 7 * len("fixture noise\n") * 3
+    assert sum(said["writes"] for said in suppressed) >= 1
+    assert b"fixture noise" not in child.stderr
+
+
+def test_a_start_that_is_cancelled_is_disposed_of_when_it_arrives(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.child
+    extension.behave(waiting="session_start")
     request = child.start_request("tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project"}})
     extension.wait_for("session_start")
 
@@ -224,9 +257,9 @@ def test_a_start_that_is_cancelled_is_disposed_of_when_it_arrives(world: Extensi
     assert extension.counts() == (1, 1)
 
 
-def test_shutdown_that_overtakes_a_start_disposes_of_it(world: ExtensionWorld) -> None:
-    extension = world.install(waiting="session_start")
-    child = world.serve()
+def test_shutdown_that_overtakes_a_start_disposes_of_it(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.world.serve()
+    extension.behave(waiting="session_start")
     child.start_request("tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project"}})
     extension.wait_for("session_start")
     processes = extension.processes()
@@ -242,52 +275,63 @@ def test_shutdown_that_overtakes_a_start_disposes_of_it(world: ExtensionWorld) -
 @pytest.mark.parametrize(
     ("behaviour", "profile", "code", "counts"),
     [
-        ({"throwing": "session_start"}, {}, "extension_load_failed", (1, 1)),
-        ({}, {"thinkingLevel": "high"}, "thinking_level_unavailable", (0, 1)),
+        ({"throwing": "session_start"}, "reader", "extension_load_failed", (1, 1)),
+        ({}, "thinker", "thinking_level_unavailable", (0, 1)),
     ],
 )
 def test_a_failure_after_opening_shuts_the_session_down_once(
-    world: ExtensionWorld, behaviour: dict[str, str], profile: dict[str, str], code: str, counts: tuple[int, int]
+    shared: SharedServer, behaviour: dict[str, str], profile: str, code: str, counts: tuple[int, int]
 ) -> None:
-    extension = world.install(**behaviour)
-    world.profiles({"reader": profile})
-    child = world.serve()
+    extension = shared.extension
+    extension.behave(**behaviour)
 
-    assert child.call("pi_session_start", workspace="project")["error"]["code"] == code
+    refused = shared.child.call("pi_session_start", workspace="project", executionProfile=profile)
 
+    assert refused["error"]["code"] == code
     assert survivors(extension.processes()) == []
     assert extension.counts() == counts
 
 
-def test_a_shutdown_hook_that_hangs_does_not_keep_the_session_or_its_host(world: ExtensionWorld) -> None:
-    extension = world.install(hanging="session_shutdown")
-    child = world.serve()
-    session = world.start_session(child)
+def test_a_shutdown_hook_that_hangs_does_not_keep_the_session_or_its_host(shared: SharedServer) -> None:
+    session = start(shared, hanging="session_shutdown")
 
-    close(child, session)
+    close(shared.child, session)
 
-    assert survivors(extension.processes()) == []
-    assert extension.counts() == (1, 1)
+    assert survivors(shared.extension.processes()) == []
+    assert shared.extension.counts() == (1, 1)
 
 
-@pytest.mark.parametrize("misbehaviour", ["hanging", "blocking"])
-def test_an_input_hook_that_keeps_a_prompt_is_ended_with_its_host(world: ExtensionWorld, misbehaviour: str) -> None:
-    extension = world.install(**{misbehaviour: "input"})
-    child = world.serve()
-    session = world.start_session(child)
+def test_input_hooks_that_keep_prompts_are_ended_with_their_hosts(shared: SharedServer) -> None:
+    child = shared.child
+    sessions = [start(shared, **{misbehaviour: "input"}) for misbehaviour in ("hanging", "blocking")]
+    prompts = [
+        child.start_request("tools/call", {"name": "pi_session_prompt", "arguments": {"sessionId": one, "prompt": "x"}})
+        for one in sessions
+    ]
 
-    assert refusal_of(child, session, "hello") in {"prompt_timeout", "pi_runtime_unavailable"}
+    answers = answers_to(child, prompts)
 
-    assert survivors(extension.processes()) == []
-    assert child.call("pi_session_get", sessionId=session)["session"]["lastError"] == "Pi host ended"
-    extension.behave()
-    assert text_of(child, world.start_session(child), "hello") == "you said: hello (1)"
+    codes = {answers[prompt]["error"]["code"] for prompt in prompts}
+    assert codes <= {"prompt_timeout", "pi_runtime_unavailable"}
+    assert survivors(shared.extension.processes()) == []
+    for session in sessions:
+        assert child.call("pi_session_get", sessionId=session)["session"]["lastError"] == "Pi host ended"
+    assert text_of(child, start(shared), "hello") == "you said: hello (1)"
 
 
-def test_an_abort_that_does_not_settle_ends_the_host_and_aborts_the_turn(world: ExtensionWorld) -> None:
-    extension = world.install(startsDaemon=True)
-    child = world.serve()
-    session = world.start_session(child)
+def answers_to(child: Recorded, requests: list[int]) -> dict[int, Any]:
+    """The structured results, in whatever order they come."""
+    answers: dict[int, Any] = {}
+    while len(answers) < len(requests):
+        frame = child.receive()
+        if frame.get("id") in requests:
+            answers[frame["id"]] = frame["result"]["structuredContent"]
+    return answers
+
+
+def test_an_abort_that_does_not_settle_ends_the_host_and_aborts_the_turn(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.child
+    session = start(shared, startsDaemon=True)
     turn = child.call("pi_session_prompt", sessionId=session, prompt="cling")["turn"]
     processes = extension.processes()
 
@@ -303,10 +347,9 @@ def test_an_abort_that_does_not_settle_ends_the_host_and_aborts_the_turn(world: 
 # --- two at once -----------------------------------------------------------------------------------------------------
 
 
-def test_two_sessions_of_one_profile_share_nothing_and_one_survives_the_others_host(world: ExtensionWorld) -> None:
-    extension = world.install()
-    child = world.serve()
-    first, second = world.start_session(child), world.start_session(child)
+def test_two_sessions_of_one_profile_share_nothing_and_one_survives_the_others_host(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.child
+    first, second = start(shared), start(shared)
     pids = [note["pid"] for note in extension.notes("load")]
     assert len(set(pids)) == 2
     assert text_of(child, first, "one") == "you said: one (1)"
@@ -358,33 +401,27 @@ def test_only_hosts_that_some_profile_needs_are_kept_warm(world: ExtensionWorld)
 def wait_for_hosts(child: Recorded, count: int) -> None:
     while len(child.hosts()) < count:
         child.call("pi_session_list")
+        sleep(0.02)
     assert len(child.hosts()) == count
 
 
-@pytest.mark.parametrize("extensions", [{}, {"extensions": []}], ids=["left out", "an empty list"])
-def test_without_extensions_sessions_share_a_host_and_nothing_is_loaded(
-    world: ExtensionWorld, extensions: dict[str, Any]
-) -> None:
+def test_without_extensions_sessions_share_a_host_and_nothing_is_loaded(world: ExtensionWorld) -> None:
     extension = world.install()
-    world.configure(
-        executionProfiles={"reader": {"permissionProfile": "read-only", "default": True, **SCRIPTED, **extensions}}
-    )
+    alike = {"permissionProfile": "read-only", **SCRIPTED}
+    world.configure(executionProfiles={"left-out": {**alike, "default": True}, "empty": {**alike, "extensions": []}})
     world.model.on("hello", Say("from the model"))
     child = world.serve()
 
-    sessions = [world.start_session(child) for _ in range(2)]
+    sessions = [world.start_session(child, profile) for profile in ("left-out", "left-out", "empty", "empty")]
 
-    assert [text_of(child, session, "hello") for session in sessions] == ["from the model"] * 2
+    assert [text_of(child, session, "hello") for session in sessions] == ["from the model"] * 4
     assert len(child.hosts()) == 1
     assert extension.notes() == []
 
 
-def test_sessions_with_and_without_extensions_live_side_by_side(world: ExtensionWorld) -> None:
-    world.install()
-    world.profiles({"reader": {}, "plain": PLAIN})
-    world.model.on("hello", Say("from the model"))
-    child = world.serve()
-    extended, plain = world.start_session(child, "reader"), world.start_session(child, "plain")
+def test_sessions_with_and_without_extensions_live_side_by_side(shared: SharedServer) -> None:
+    child = shared.child
+    extended, plain = start(shared, "reader"), start(shared, "plain")
 
     assert text_of(child, extended, "hello") == "you said: hello (1)"
     assert text_of(child, plain, "hello") == "from the model"
@@ -392,13 +429,10 @@ def test_sessions_with_and_without_extensions_live_side_by_side(world: Extension
     assert text_of(child, plain, "hello") == "from the model"
 
 
-def test_the_provider_of_an_extension_does_not_exist_for_other_profiles(world: ExtensionWorld) -> None:
-    world.install()
-    world.profiles({"reader": {}, "plain": {"extensions": []}})
-    child = world.serve()
-    world.start_session(child, "reader")
+def test_the_provider_of_an_extension_does_not_exist_for_other_profiles(shared: SharedServer) -> None:
+    start(shared, "reader")
 
-    refused = child.call("pi_session_start", workspace="project", executionProfile="plain")
+    refused = shared.child.call("pi_session_start", workspace="project", executionProfile="unextended")
 
     assert refused["error"]["code"] == "unknown_provider"
 
@@ -406,24 +440,23 @@ def test_the_provider_of_an_extension_does_not_exist_for_other_profiles(world: E
 # --- the pin ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_package_that_is_replaced_between_resolving_and_loading_is_caught(world: ExtensionWorld) -> None:
+def test_a_package_that_is_replaced_between_resolving_and_loading_is_caught(shared: SharedServer) -> None:
     manifest = {"name": FIXTURE_NAME, "version": FIXTURE_VERSION, "pi": {"extensions": ["./src/index.ts"]}}
-    extension = world.install(replacesItself=json.dumps(manifest))
-    child = world.serve()
+    extension = shared.extension
+    extension.behave(replacesItself=json.dumps(manifest))
 
-    refused = child.call("pi_session_start", workspace="project")
+    refused = shared.child.call("pi_session_start", workspace="project")
 
     assert refused["error"]["code"] == "extension_version_mismatch"
-    said = child.wait_for_diagnostic("pi_session_creation_failed")
+    said = shared.failure()
     assert (said["stage"], said["extension"]) == ("extension_load", f"{FIXTURE_NAME}@{FIXTURE_VERSION}")
     assert survivors(extension.processes()) == []
     assert extension.counts() == (0, 0)
 
 
-def test_an_update_takes_effect_at_the_next_start_and_is_refused_there(world: ExtensionWorld) -> None:
-    extension = world.install()
-    child = world.serve()
-    session = world.start_session(child)
+def test_an_update_takes_effect_at_the_next_start_and_is_refused_there(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.child
+    session = start(shared)
     manifest = extension.directory / "package.json"
     manifest.write_text(manifest.read_text().replace(FIXTURE_VERSION, "1.2.3"))
 
@@ -465,14 +498,14 @@ def test_check_and_server_agree_about_every_tree(world: ExtensionWorld) -> None:
     assert str(world.directory) not in checked.stdout.decode() + child.stderr.decode()
 
 
-def test_an_extension_that_is_installed_meanwhile_needs_no_restart(world: ExtensionWorld) -> None:
-    child = world.serve()
+def test_an_extension_that_is_installed_meanwhile_needs_no_restart(shared: SharedServer) -> None:
+    child = shared.child
+    shared.uninstall()
     missing = child.call("pi_session_start", workspace="project")
     assert missing["error"]["code"] == "extension_not_installed"
-    said = child.wait_for_diagnostic("pi_session_creation_failed")
+    said = shared.failure()
     assert (said["stage"], said["extension"]) == ("extension_resolve", FIXTURE_PIN.removeprefix("npm:"))
 
-    extension = world.install()
+    shared.renew()
 
-    assert text_of(child, world.start_session(child), "hello") == "you said: hello (1)"
-    shutil.rmtree(extension.directory)
+    assert text_of(child, start(shared), "hello") == "you said: hello (1)"
