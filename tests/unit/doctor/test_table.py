@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -17,14 +16,13 @@ from pi_session_mcp.cli.program import parse
 from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
+from pi_session_mcp.doctor.probe import World, look
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
 from pi_session_mcp.extensions.outcomes import REMEDIATIONS as OF_EXTENSIONS
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
+from tests.support.installation import Installation
 from tests.unit.doctor.scenes import SCENES, Scene
 from tools import doctor_reference
-
-if TYPE_CHECKING:
-    from tests.support.installation import Installation
 
 VALIDATOR = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[3] / doctor_reference.SCHEMA).read_text())
@@ -34,6 +32,13 @@ NEEDS_A_USER_WITHOUT_HOME = {
     (Id.EXTENSION_MISSING, Remedy.AGENT_DIRECTORY),
 }
 """The user database always knows the user of the tests; `test_checks.py` has these."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imports(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a look imports late: each report is made in a child, which would import it again."""
+    here = Installation(tmp_path_factory.mktemp("imports"))
+    look(World(here.environ, here.cwd, here.prefix, here.package, here.platform))
 
 
 def test_nothing_is_wrong_with_a_good_installation(here: Installation) -> None:
