@@ -30,12 +30,19 @@ if TYPE_CHECKING:
 READ_ONLY = "read grep find ls"
 CODING = "read bash edit write grep find ls"
 PLAIN = {**SCRIPTED, "extensions": []}
+BAD_TREES = (
+    *("other-version", "no-entries", "missing-entry", "escaping", "another-name", "no-json", "in-workspace"),
+    "not-there",
+)
+"""Packages that no session gets, and profiles that want them."""
+
 PROFILES: dict[str, dict[str, Any]] = {
     "reader": {},
     "coder": {"permissionProfile": "coding"},
     "thinker": {"thinkingLevel": "high"},
     "plain": PLAIN,
     "unextended": {"extensions": []},
+    **{name: {"extensions": [f"npm:{name}@1.0.0"]} for name in BAD_TREES},
 }
 """Of the server that most tests share."""
 
@@ -56,6 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterat
     with ExtensionWorld(tmp_path_factory.mktemp("shared") / "world", runtime) as world:
         world.profiles(PROFILES)
         world.model.on("hello", Say("from the model"))
+        install_bad_trees(world)
         yield SharedServer(world)
 
 
@@ -85,6 +93,14 @@ def refusal_of(child: Recorded, session: str, prompt: str) -> str:
 
 def close(child: Recorded, session: str) -> None:
     assert child.call("pi_session_close", sessionId=session)["ok"]
+
+
+def test_a_client_that_looks_around_has_a_host_of_each_kind_started_that_some_profile_needs(
+    server: SharedServer,
+) -> None:
+    server.child.call("pi_capabilities_get")
+
+    wait_for_hosts(server.child, 2)
 
 
 # --- what an extension brings, and what it does not get --------------------------------------------------------------
@@ -129,17 +145,17 @@ def test_a_coding_session_gets_the_extensions_tool_and_no_other_that_it_wants(sh
 # --- runs that it starts by itself -----------------------------------------------------------------------------------
 
 
-def test_a_run_that_an_extension_starts_ends_with_the_turn_or_is_busy_after_it_and_can_be_aborted(
+def test_a_run_that_an_extension_starts_is_of_its_turn_or_busy_until_it_is_aborted_or_closed(
     shared: SharedServer,
 ) -> None:
     extension, child = shared.extension, shared.child
-    session = start(shared)
+    session = start(shared, startsDaemon=True)
 
     assert run_turn(child, session, "interject during")["state"] == "completed"
     assert text_of(child, session, "next").startswith("you said: next")
 
     assert text_of(child, session, "interject between").startswith("you said: interject between")
-    wait_until_said_by_the_extension(extension, "stay, said by the extension")
+    wait_until_it_speaks(extension, 1)
     # Until the run has really begun, Pi itself turns the prompt down.
     while (code := refusal_of(child, session, "now?")) == "prompt_rejected":
         continue
@@ -149,23 +165,18 @@ def test_a_run_that_an_extension_starts_ends_with_the_turn_or_is_busy_after_it_a
     assert text_of(child, session, "and now").startswith("you said: and now")
     assert "latestTurnId" in child.call("pi_session_get", sessionId=session)["session"]
 
-
-def wait_until_said_by_the_extension(extension: Installed, text: str) -> None:
-    count = 1
-    while text not in [note["text"] for note in extension.wait_for("input", count)]:
-        count += 1
-
-
-def test_closing_ends_a_run_that_an_extension_has_started(shared: SharedServer) -> None:
-    extension, child = shared.extension, shared.child
-    session = start(shared, startsDaemon=True)
     text_of(child, session, "interject between")
-    extension.wait_for("input", 2)
-
+    wait_until_it_speaks(extension, 2)
     close(child, session)
-
     assert extension.counts() == (1, 1)
     assert survivors(extension.processes()) == []
+
+
+def wait_until_it_speaks(extension: Installed, times: int) -> None:
+    """Until the extension has begun so many runs between turns."""
+    count = 1
+    while [note["text"] for note in extension.wait_for("input", count)].count("stay, said by the extension") < times:
+        count += 1
 
 
 # --- each ending -----------------------------------------------------------------------------------------------------
@@ -203,7 +214,6 @@ def kill(child: Recorded) -> None:
     ("end", "state"),
     [
         *((end, "running") for end in (end_input, terminate, interrupt, kill)),
-        (end_input, "idle"),
         *(pytest.param(end, "idle", marks=pytest.mark.matrix) for end in (terminate, interrupt, kill)),
     ],
 )
@@ -228,14 +238,22 @@ def test_the_servers_end_shuts_each_session_down_once_and_leaves_nothing(
     assert extension.counts() == (1, 1)
 
 
-def test_whatever_an_extension_prints_no_line_of_the_server_is_anything_but_a_frame(shared: SharedServer) -> None:
-    child = shared.world.serve()
+def test_the_end_of_input_ends_an_idle_session_of_whose_noise_no_line_is_the_servers(shared: SharedServer) -> None:
+    extension, child = shared.extension, shared.world.serve()
+    extension.behave(startsDaemon=True)
     session = shared.world.start_session(child)
     for _ in range(5):
         text_of(child, session, "hello")
+    processes = extension.processes()
+    assert len(processes) == 8  # the host, and a stubborn child for each time that it is loud
 
     end_input(child)
 
+    try:
+        assert survivors(processes) == []
+    finally:
+        kill_all(processes)
+    assert extension.counts() == (1, 1)
     suppressed = child.diagnostics_of("foreign_stdout_suppressed")
     assert sum(said["bytes"] for said in suppressed) > 7 * len("fixture noise\n") * 3
     assert sum(said["writes"] for said in suppressed) >= 1
@@ -388,20 +406,10 @@ def test_a_spare_host_waits_for_the_next_session_and_is_replaced_once_used(world
     assert next_spare.pid != spare.pid
 
 
-def test_only_hosts_that_some_profile_needs_are_kept_warm(world: ExtensionWorld) -> None:
-    world.install()
-    world.profiles({"plain": PLAIN, "reader": {}})
-    child = world.serve()
-
-    child.call("pi_capabilities_get")
-
-    wait_for_hosts(child, 2)
-
-
 def wait_for_hosts(child: Recorded, count: int) -> None:
     while len(child.hosts()) < count:
         child.call("pi_session_list")
-        sleep(0.02)
+        sleep(0.05)
     assert len(child.hosts()) == count
 
 
@@ -419,22 +427,16 @@ def test_without_extensions_sessions_share_a_host_and_nothing_is_loaded(world: E
     assert extension.notes() == []
 
 
-def test_sessions_with_and_without_extensions_live_side_by_side(shared: SharedServer) -> None:
+def test_sessions_with_and_without_extensions_live_side_by_side_and_share_no_provider(shared: SharedServer) -> None:
     child = shared.child
     extended, plain = start(shared, "reader"), start(shared, "plain")
+    refused = child.call("pi_session_start", workspace="project", executionProfile="unextended")
+    assert refused["error"]["code"] == "unknown_provider"
 
     assert text_of(child, extended, "hello") == "you said: hello (1)"
     assert text_of(child, plain, "hello") == "from the model"
     close(child, extended)
     assert text_of(child, plain, "hello") == "from the model"
-
-
-def test_the_provider_of_an_extension_does_not_exist_for_other_profiles(shared: SharedServer) -> None:
-    start(shared, "reader")
-
-    refused = shared.child.call("pi_session_start", workspace="project", executionProfile="unextended")
-
-    assert refused["error"]["code"] == "unknown_provider"
 
 
 # --- the pin ---------------------------------------------------------------------------------------------------------
@@ -466,8 +468,8 @@ def test_an_update_takes_effect_at_the_next_start_and_is_refused_there(shared: S
     assert text_of(child, session, "hello") == "you said: hello (1)"
 
 
-def test_check_and_server_agree_about_every_tree(world: ExtensionWorld) -> None:
-    world.install()
+def install_bad_trees(world: ExtensionWorld) -> None:
+    """A package for each of `BAD_TREES` but the last."""
     agent = world.agent_directory
     install_package(agent, "other-version", "1.0.1")
     install_package(agent, "no-entries", entries=[])
@@ -477,9 +479,10 @@ def test_check_and_server_agree_about_every_tree(world: ExtensionWorld) -> None:
     install_package(agent, "no-json", files={"package.json": "{"})
     install_package(world.workspace, "in-workspace")
     (agent / "npm/node_modules/in-workspace").symlink_to(world.workspace / "npm/node_modules/in-workspace")
-    names = [path.name for path in (agent / "npm/node_modules").iterdir() if not path.name.startswith("@")]
-    pins = {name: f"npm:{name}@1.0.0" for name in [*names, "not-there"]}
-    world.profiles({"good": {}, **{alias: {"extensions": [pin]} for alias, pin in pins.items()}})
+
+
+def test_check_and_server_agree_about_every_tree(shared: SharedServer) -> None:
+    child, world = shared.child, shared.world
 
     checked = subprocess.run(
         [sys.executable, "-m", "pi_session_mcp", "extensions", "check", "--json"],
@@ -490,11 +493,13 @@ def test_check_and_server_agree_about_every_tree(world: ExtensionWorld) -> None:
 
     report = json.loads(checked.stdout)
     assert (checked.returncode, report["exitCode"], checked.stderr) == (2, 2, b"")
-    child = world.serve()
-    for found in report["extensions"]:
-        answer = child.call("pi_session_start", workspace="project", executionProfile=found["profile"])
-        assert found["status"] == ("ok" if answer["ok"] else answer["error"]["code"]), found
-    assert [found["profile"] for found in report["extensions"]] == sorted([*pins, "good"])
+    found = {one["profile"]: one["status"] for one in report["extensions"]}
+    assert list(found) == sorted([*BAD_TREES, "reader", "coder", "thinker"])
+    assert {found[alike] for alike in ("coder", "thinker")} == {found["reader"]}
+    for profile in [*BAD_TREES, "reader"]:
+        answer = child.call("pi_session_start", workspace="project", executionProfile=profile)
+        assert found[profile] == ("ok" if answer["ok"] else answer["error"]["code"]), profile
+    assert {profile for profile, status in found.items() if status != "ok"} == set(BAD_TREES)
     assert str(world.directory) not in checked.stdout.decode() + child.stderr.decode()
 
 
