@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,17 +11,20 @@ import pytest
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, FAILED, SOURCE_TOO_LARGE, TOO_LARGE
 from pi_session_mcp.demo.model import Call, Echo, Say
 from tests.support.environment import ensure_installed
+from tests.support.extensions import FIXTURE_NAME, Installed, install_fixture, package_directory
 from tests.support.extensions import PROFILE as EXTENDED
-from tests.support.extensions import install_fixture
-from tests.support.external import BridgeWorld, Fixture, close, said
+from tests.support.external import BridgeWorld, close, said
+from tests.support.real import PROFILE as SCRIPTED
 from tests.support.real import run_turn
+from tests.support.shared_bridge import SharedBridge
 from tests.support.trees import kill_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
+    from tests.support.external import Fixture
 
 CANARY = "canary-f3a9"
 TYPED = {
@@ -34,9 +38,80 @@ TYPED = {
 }
 
 
+WRONG: tuple[dict[str, Any], ...] = ({"n": "seven"}, {"n": 1.5}, {"n": "7"}, {"n": None}, {"m": 1}, {"s": 7})
+_SAID = json.dumps({"code": "SOURCE_TOO_LARGE", "message": "Ask for less."})
+_TEXT = {"type": "text", "text": _SAID}
+RESULTS: dict[str, tuple[Any, str]] = {
+    "text": ({"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}, "onetwo"),
+    "image": (
+        {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
+        '{"type":"image","data":"AAAA","mimeType":"image/png"}',
+    ),
+    "structured": ({"content": [], "structuredContent": {"a": ["é"]}}, '{"a":["é"]}'),
+    "error": ({"content": [{"type": "text", "text": CANARY}], "isError": True}, FAILED),
+    "malformed": ({"content": CANARY}, FAILED),
+    "large": ({"content": [{"type": "text", "text": "x" * 262_144}]}, TOO_LARGE),
+    "told": ({"content": [_TEXT], "isError": True}, SOURCE_TOO_LARGE),
+    "not-told": ({"content": [_TEXT, _TEXT], "isError": True}, FAILED),
+    "die": (None, FAILED),
+}
+"""What a tool answers, by its name, and what the model is told."""
+
+
 @pytest.fixture(scope="module")
 def runtime() -> Runtime:
     return ensure_installed()
+
+
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterator[SharedBridge]:
+    replies = {name: json.dumps(reply) for name, (reply, _) in RESULTS.items() if reply is not None}
+    with BridgeWorld(tmp_path_factory.mktemp("shared") / "world", runtime) as world:
+        fixtures = {
+            "plain": world.fixture(),
+            "secretive": world.fixture(tools=[TYPED, "secret"]),
+            "typed": world.fixture(tools=[{**TYPED, "name": "echo"}]),
+            "replying": world.fixture(tools=list(RESULTS), replies=replies, noise=True),
+            "empty": world.fixture(replies={"echo": '{"content": []}'}),
+            "telling": world.fixture(tools=["environment"]),
+            "lacking": world.fixture(),
+            "extended": world.fixture(),
+        }
+        world.configure(executionProfiles=profiles(fixtures))
+        yield SharedBridge(world, fixtures, {"HOST_KEY": CANARY, "OTHER_SECRET": "not for servers"})
+
+
+def profiles(fixtures: Mapping[str, Fixture]) -> dict[str, dict[str, Any]]:
+    """Of the server that most tests share."""
+    say = {"say": {"name": "remote/echo", "readOnly": True}}
+    servers = {
+        "plain": {},
+        "library": {"library": fixtures["plain"].configured()},
+        "two": {"library": fixtures["secretive"].configured(tools=say), "other": fixtures["plain"].configured()},
+        "typed": {"library": fixtures["typed"].configured()},
+        "replying": {"library": fixtures["replying"].configured(*RESULTS)},
+        "empty": {"library": fixtures["empty"].configured()},
+        "telling": {"library": fixtures["telling"].configured("environment", envFrom={"API_KEY": "HOST_KEY"})},
+        "lacking": {"library": fixtures["lacking"].configured(envFrom={"API_KEY": "NOT_THERE"})},
+    }
+    reading = {"permissionProfile": "read-only"}
+    extended = {**EXTENDED, "mcpServers": {"library": fixtures["extended"].configured()}}
+    return {
+        **{
+            name: {**reading, **SCRIPTED, "default": name == "plain", "mcpServers": has}
+            for name, has in servers.items()
+        },
+        "reader": {**reading, **extended},
+        "coder": {"permissionProfile": "coding", **extended},
+    }
+
+
+@pytest.fixture
+def shared(bridge: SharedBridge) -> Iterator[SharedBridge]:
+    """The server that most tests share, without a session."""
+    bridge.renew()
+    yield bridge
+    bridge.clear()
 
 
 @pytest.fixture
@@ -92,23 +167,18 @@ def test_each_failure_of_discovery_has_its_code_and_its_diagnostic(world: Bridge
     assert CANARY.encode() not in child.stderr
 
 
-def test_a_variable_that_is_missing_fails_the_start_and_none_is_shown(world: BridgeWorld) -> None:
-    fine, lacking = world.fixture(tools=["environment"]), world.fixture()
-    world.profiles(
-        fine={"library": fine.configured("environment", envFrom={"API_KEY": "HOST_KEY"})},
-        lacking={"library": lacking.configured(envFrom={"API_KEY": "NOT_THERE"})},
-    )
-    child = world.serve(HOST_KEY=CANARY, OTHER_SECRET="not for servers")
+def test_a_variable_that_is_missing_fails_the_start_and_none_is_shown(shared: SharedBridge) -> None:
+    world, child = shared.world, shared.child
 
     assert world.refusal(child, "lacking") == "external_mcp_unavailable"
-    session = world.start_session(child, "fine")
+    session = world.start_session(child, "telling")
     told = json.loads(said(world, child, session, "mcp_library_environment"))
 
     assert told["environment"]["API_KEY"] == CANARY
     assert told["directory"] == str(world.workspace)
     assert "OTHER_SECRET" not in told["environment"]
     assert "PI_SESSION_MCP_CONFIG" not in told["environment"]
-    assert lacking.notes() == []
+    assert shared.fixtures["lacking"].notes() == []
     child.call("pi_session_get", sessionId=session)
     child.call("pi_capabilities_get")
     assert CANARY.encode() not in child.stderr
@@ -118,12 +188,11 @@ def test_a_variable_that_is_missing_fails_the_start_and_none_is_shown(world: Bri
 # --- what the model sees and calls -----------------------------------------------------------------------------------
 
 
-def test_the_model_sees_exactly_the_granted_tools_with_their_own_schemas(world: BridgeWorld) -> None:
-    fixture, other = world.fixture(tools=[TYPED, "secret"]), world.fixture()
-    grants = {"say": {"name": "remote/echo", "readOnly": True}}
-    world.profiles(granted={"library": fixture.configured(tools=grants), "other": other.configured()})
-    child = world.serve()
-    session = world.start_session(child, "granted")
+def test_the_model_sees_exactly_the_granted_tools_with_their_own_schemas(shared: SharedBridge) -> None:
+    world, child = shared.world, shared.child
+    fixture, other = shared.fixtures["secretive"], shared.fixtures["plain"]
+    called = len(other.notes("call"))
+    session = shared.start("two")
 
     assert said(world, child, session, "mcp_library_say", n=7) == '{"n": 7}'
 
@@ -133,17 +202,12 @@ def test_the_model_sees_exactly_the_granted_tools_with_their_own_schemas(world: 
     assert tools["mcp_library_say"]["parameters"] == TYPED["inputSchema"]
     assert "not found" in said(world, child, session, "mcp_library_secret")
     assert [note["tool"] for note in fixture.notes("call")] == ["remote/echo"]
-    assert other.notes("call") == []
+    assert len(other.notes("call")) == called
 
 
-WRONG: tuple[dict[str, Any], ...] = ({"n": "seven"}, {"n": 1.5}, {"n": "7"}, {"n": None}, {"m": 1}, {"s": 7})
-
-
-def test_an_argument_that_breaks_the_schema_never_reaches_the_server(world: BridgeWorld) -> None:
-    fixture = world.fixture(tools=[{**TYPED, "name": "echo"}])
-    world.profiles(granted={"library": fixture.configured()})
-    child = world.serve()
-    session = world.start_session(child, "granted")
+def test_an_argument_that_breaks_the_schema_never_reaches_the_server(shared: SharedBridge) -> None:
+    world, child, fixture = shared.world, shared.child, shared.fixtures["typed"]
+    session = shared.start("typed")
 
     for arguments in WRONG:
         told = said(world, child, session, "mcp_library_echo", **arguments)
@@ -156,30 +220,11 @@ def test_an_argument_that_breaks_the_schema_never_reaches_the_server(world: Brid
     )
 
 
-def test_results_and_errors_become_what_the_model_is_told(world: BridgeWorld) -> None:
-    too_large = json.dumps({"code": "SOURCE_TOO_LARGE", "message": "Ask for less."})
-    text = {"type": "text", "text": too_large}
-    cases = {
-        "text": ({"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}, "onetwo"),
-        "image": (
-            {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
-            '{"type":"image","data":"AAAA","mimeType":"image/png"}',
-        ),
-        "structured": ({"content": [], "structuredContent": {"a": ["é"]}}, '{"a":["é"]}'),
-        "error": ({"content": [{"type": "text", "text": CANARY}], "isError": True}, FAILED),
-        "malformed": ({"content": CANARY}, FAILED),
-        "large": ({"content": [{"type": "text", "text": "x" * 262_144}]}, TOO_LARGE),
-        "told": ({"content": [text], "isError": True}, SOURCE_TOO_LARGE),
-        "not-told": ({"content": [text, text], "isError": True}, FAILED),
-        "die": (None, FAILED),
-    }
-    replies = {name: json.dumps(reply) for name, (reply, _) in cases.items() if reply is not None}
-    fixture = world.fixture(tools=list(cases), replies=replies, noise=True)
-    world.profiles(granted={"library": fixture.configured(*cases)})
-    child = world.serve()
-    session = world.start_session(child, "granted")
+def test_results_and_errors_become_what_the_model_is_told(shared: SharedBridge) -> None:
+    world, child = shared.world, shared.child
+    session = shared.start("replying")
 
-    for name, (_, expected) in cases.items():
+    for name, (_, expected) in RESULTS.items():
         told = said(world, child, session, f"mcp_library_{name}")
         assert told.replace("\n", "") == expected, name
 
@@ -190,40 +235,34 @@ def test_results_and_errors_become_what_the_model_is_told(world: BridgeWorld) ->
     assert world.left() == []
 
 
-def test_an_empty_result_is_a_result(world: BridgeWorld) -> None:
-    fixture = world.fixture(replies={"echo": '{"content": []}'})
-    world.profiles(granted={"library": fixture.configured()})
+def test_an_empty_result_is_a_result(shared: SharedBridge) -> None:
+    world, child = shared.world, shared.child
     world.model.on("call it", Call("mcp_library_echo"), Say("went on"))
-    child = world.serve()
-    session = world.start_session(child, "granted")
+    session = shared.start("empty")
 
     assert run_turn(child, session, "call it")["assistantText"] == "went on"
     (result,) = [message for message in world.model.requests[-1]["messages"] if message["role"] == "tool"]
     assert FAILED not in json.dumps(result)
 
 
-def test_calls_of_one_answer_run_one_after_the_other_and_each_gets_its_own_result(world: BridgeWorld) -> None:
-    fixture = world.fixture()
-    world.profiles(granted={"library": fixture.configured()})
+def test_calls_of_one_answer_run_one_after_the_other_and_each_gets_its_own_result(shared: SharedBridge) -> None:
     calls = [Call("mcp_library_echo", {"n": number}) for number in range(5)]
-    world.model.on("call them", *calls, Echo(separator=";"))
-    child = world.serve()
-    session = world.start_session(child, "granted")
+    shared.world.model.on("call them", *calls, Echo(separator=";"))
+    session = shared.start("library")
 
-    assert run_turn(child, session, "call them")["assistantText"] == ";".join(f'{{"n": {n}}}' for n in range(5))
+    assert run_turn(shared.child, session, "call them")["assistantText"] == ";".join(f'{{"n": {n}}}' for n in range(5))
 
 
 # --- together with extensions ----------------------------------------------------------------------------------------
 
 
-def with_extension(world: BridgeWorld, fixture: Fixture) -> None:
-    granted = {"permissionProfile": "read-only", **EXTENDED, "mcpServers": {"library": fixture.configured()}}
-    world.configure(
-        executionProfiles={
-            "reader": {"default": True, **granted},
-            "coder": {**granted, "permissionProfile": "coding"},
-        }
-    )
+@pytest.fixture
+def extended(shared: SharedBridge) -> Iterator[SharedBridge]:
+    """With the fixture extension installed."""
+    install_fixture(shared.world.agent_directory)
+    yield shared
+    shared.clear()
+    shutil.rmtree(shared.world.agent_directory / "npm")
 
 
 @pytest.mark.parametrize(
@@ -233,12 +272,9 @@ def with_extension(world: BridgeWorld, fixture: Fixture) -> None:
         ("coder", "read bash edit write grep find ls mcp_library_echo fixture_tool"),
     ],
 )
-def test_grants_and_extensions_make_one_list_of_tools(world: BridgeWorld, profile: str, tools: str) -> None:
-    fixture = world.fixture()
-    install_fixture(world.agent_directory)
-    with_extension(world, fixture)
-    child = world.serve()
-    session = world.start_session(child, profile)
+def test_grants_and_extensions_make_one_list_of_tools(extended: SharedBridge, profile: str, tools: str) -> None:
+    world, child = extended.world, extended.child
+    session = extended.start(profile)
 
     assert sorted(run_turn(child, session, "tools")["assistantText"].split()) == sorted(tools.split())
     assert '{"n": 7}' in run_turn(child, session, 'use mcp_library_echo {"n": 7}')["assistantText"]
@@ -247,12 +283,11 @@ def test_grants_and_extensions_make_one_list_of_tools(world: BridgeWorld, profil
 
 
 @pytest.mark.parametrize("profile", ["reader", "coder"])
-def test_an_extension_cannot_take_the_name_of_a_granted_tool(world: BridgeWorld, profile: str) -> None:
-    fixture = world.fixture()
-    install_fixture(world.agent_directory, toolName="mcp_library_echo")
-    with_extension(world, fixture)
-    child = world.serve()
+def test_an_extension_cannot_take_the_name_of_a_granted_tool(extended: SharedBridge, profile: str) -> None:
+    world, fixture = extended.world, extended.fixtures["extended"]
+    Installed(package_directory(world.agent_directory, FIXTURE_NAME)).behave(toolName="mcp_library_echo")
+    before = len(fixture.pids)
 
-    assert world.refusal(child, profile) == "extension_tool_conflict"
-    assert len(fixture.pids) == 1
+    assert world.refusal(extended.child, profile) == "extension_tool_conflict"
+    assert len(fixture.pids) == before + 1
     assert world.left() == []
