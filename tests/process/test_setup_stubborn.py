@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
+from tests.support.setup_templates import WarmDriver
 from tests.support.setup_worlds import Operator
 from tests.support.trees import survivors
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.setup_worlds import Driver
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Driver]:
+    with WarmDriver() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -102,7 +109,13 @@ def test_with_what_macos_has_another_type_of_volume_than_the_roots_is_refused(op
     assert operator.stub.calls() == []
 
 
-@pytest.mark.parametrize("victim", ["command", "guardian", "both", "client", "SIGINT"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        *("command", "both", "client"),
+        *(pytest.param(victim, marks=pytest.mark.matrix) for victim in ("guardian", "SIGINT")),
+    ],
+)
 def test_with_what_macos_has_a_killed_apply_is_finished_by_the_next(operator: Operator, victim: str) -> None:
     operator.request = {"macos": True, "keeper": keeper_on_macos(operator.root)}
     operator.stub.behave("claude", "add", hold_before=True)
