@@ -16,6 +16,7 @@ from tests.support import rounds
 from tests.support.environment import ensure_installed
 from tests.support.external import BridgeWorld, Fixture, close, said
 from tests.support.real import PROFILE, run_turn
+from tests.support.shared_bridge import SharedBridge
 from tests.support.trees import kill_all
 
 if TYPE_CHECKING:
@@ -38,6 +39,31 @@ def world(tmp_path: Path, runtime: Runtime) -> Iterator[BridgeWorld]:
         kill_all([process for fixture in world.fixtures for process in fixture.alive()])
 
 
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterator[SharedBridge]:
+    with BridgeWorld(tmp_path_factory.mktemp("shared") / "world", runtime) as world:
+        world._traced = True
+        fixtures = {
+            "hanging": world.fixture(tools=["echo", "hang"]),
+            "deaf": world.fixture(tools=["hang"], deaf=True, child=True),
+            "slow": world.fixture(start="slow", go=str(world.directory / "go")),
+            "cancelled": world.fixture(start="slow", go=str(world.directory / "go-cancelled")),
+            "library": world.fixture(),
+            "bereft": world.fixture(),
+        }
+        tools = {"hanging": ("echo", "hang"), "deaf": ("hang",)}
+        world.profiles(**{n: {"library": one.configured(*tools.get(n, ()))} for n, one in fixtures.items()})
+        yield SharedBridge(world, fixtures, {})
+
+
+@pytest.fixture
+def shared(bridge: SharedBridge) -> Iterator[SharedBridge]:
+    """The server that the tests share which do not end it, without a session."""
+    bridge.renew()
+    yield bridge
+    bridge.clear()
+
+
 # --- the end of calls, sessions and servers --------------------------------------------------------------------------
 
 
@@ -48,11 +74,9 @@ def start_hanging_call(world: BridgeWorld, child: Child, fixture: Fixture, sessi
     return str(turn)
 
 
-def test_an_abort_ends_the_call_and_the_session_and_its_server_live_on(world: BridgeWorld) -> None:
-    fixture = world.fixture(tools=["echo", "hang"])
-    world.profiles(granted={"library": fixture.configured("echo", "hang")})
-    child = world.serve()
-    session = world.start_session(child, "granted")
+def test_an_abort_ends_the_call_and_the_session_and_its_server_live_on(shared: SharedBridge) -> None:
+    world, child, fixture = shared.world, shared.child, shared.fixtures["hanging"]
+    session = shared.start("hanging")
     turn = start_hanging_call(world, child, fixture, session)
 
     assert child.call("pi_session_abort", sessionId=session)["session"]["state"] == "idle"
@@ -63,55 +87,40 @@ def test_an_abort_ends_the_call_and_the_session_and_its_server_live_on(world: Br
     assert len(fixture.pids) == 1
 
 
-def test_closing_ends_a_call_and_a_server_that_ignores_everything(world: BridgeWorld) -> None:
-    fixture = world.fixture(tools=["hang"], deaf=True, child=True)
-    world.profiles(granted={"library": fixture.configured("hang")})
-    child = world.serve()
-    other = world.start_session(child, "plain")
-    session = world.start_session(child, "granted")
-    start_hanging_call(world, child, fixture, session)
+def test_closing_ends_a_call_and_a_server_that_ignores_everything(shared: SharedBridge) -> None:
+    child, fixture = shared.child, shared.fixtures["deaf"]
+    other, session = shared.start("plain"), shared.start("deaf")
+    start_hanging_call(shared.world, child, fixture, session)
 
     close(child, session)
 
     assert fixture.alive() == []
     assert run_turn(child, other, "still there?")["state"] == "completed"
-    assert world.start_session(child, "plain")
+    assert shared.start("plain")
 
 
-ENDS = ("end of input", "SIGTERM", "SIGKILL")
-TELLING = {
-    ("connecting", "SIGKILL"),
-    ("listing", "end of input"),
-    ("idle", "SIGTERM"),
-    *(("in a call", e) for e in ENDS),
+MOMENTS: dict[str, dict[str, Any]] = {
+    "connecting": {"start": "silent"},
+    "listing": {"hold": "list"},
+    "idle": {},
+    "in-a-call": {},
 }
-"""Each moment and each end at least once."""
+"""How far sessions have come, and what their servers do for it."""
 
 
-@pytest.mark.parametrize(
-    ("when", "end"),
-    [
-        pytest.param(when, end, marks=() if (when, end) in TELLING else pytest.mark.matrix)
-        for when in ("connecting", "listing", "idle", "in a call")
-        for end in ENDS
-    ],
-)
-def test_no_server_outlives_ours(world: BridgeWorld, when: str, end: str) -> None:
-    switches: dict[str, Any] = {"connecting": {"start": "silent"}, "listing": {"hold": "list"}}.get(when, {})
-    fixture = world.fixture(tools=["hang"], child=True, **switches)
-    world.profiles(granted={"library": fixture.configured("hang")})
+@pytest.mark.parametrize("end", ["end of input", "SIGTERM", "SIGKILL"])
+def test_no_server_outlives_ours_however_far_its_session_has_come(world: BridgeWorld, end: str) -> None:
+    fixtures = {when: world.fixture(tools=["hang"], child=True, **switches) for when, switches in MOMENTS.items()}
+    world.profiles(**{when: {"library": fixture.configured("hang")} for when, fixture in fixtures.items()})
     child = world.serve()
-    if switches:
-        child.start_request(
-            "tools/call",
-            {"name": "pi_session_start", "arguments": {"workspace": "project", "executionProfile": "granted"}},
-        )
-        fixture.wait_for("child")
-    else:
-        session = world.start_session(child, "granted")
-        if when == "in a call":
-            start_hanging_call(world, child, fixture, session)
-    assert len(fixture.alive()) == 2
+    for when, fixture in fixtures.items():
+        if MOMENTS[when]:
+            begin_to_start(child, when)
+            fixture.wait_for("child")
+        else:
+            session = world.start_session(child, when)
+    start_hanging_call(world, child, fixtures["in-a-call"], session)
+    assert [len(fixture.alive()) for fixture in fixtures.values()] == [2] * 4
 
     match end:
         case "end of input":
@@ -125,31 +134,27 @@ def test_no_server_outlives_ours(world: BridgeWorld, when: str, end: str) -> Non
     assert world.left() == []
 
 
-def test_a_server_that_starts_slowly_is_waited_for(world: BridgeWorld) -> None:
-    go = world.directory / "go"
-    fixture = world.fixture(start="slow", go=str(go))
-    world.profiles(granted={"library": fixture.configured()})
-    child = world.serve()
-    request = child.start_request(
-        "tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project", "executionProfile": "granted"}}
-    )
-    fixture.wait_for("start")
-    go.touch()
+def begin_to_start(child: Child, profile: str) -> int:
+    """The request for a session that is not answered yet."""
+    arguments = {"workspace": "project", "executionProfile": profile}
+    return child.start_request("tools/call", {"name": "pi_session_start", "arguments": arguments})
+
+
+def test_a_server_that_starts_slowly_is_waited_for(shared: SharedBridge) -> None:
+    child = shared.child
+    request = begin_to_start(child, "slow")
+    shared.fixtures["slow"].wait_for("start")
+    (shared.world.directory / "go").touch()
     assert child.answer_to(request)["result"]["structuredContent"]["ok"]
 
 
-def test_a_start_that_its_client_cancels_leaves_no_server(world: BridgeWorld) -> None:
-    go = world.directory / "go"
-    fixture = world.fixture(start="slow", go=str(go))
-    world.profiles(granted={"library": fixture.configured()})
-    child = world.serve()
-    request = child.start_request(
-        "tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project", "executionProfile": "granted"}}
-    )
+def test_a_start_that_its_client_cancels_leaves_no_server(shared: SharedBridge) -> None:
+    world, child, fixture = shared.world, shared.child, shared.fixtures["cancelled"]
+    request = begin_to_start(child, "cancelled")
     fixture.wait_for("start")
     child.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}})
     assert child.call("pi_session_list")["sessions"] == []
-    go.touch()
+    (world.directory / "go-cancelled").touch()
 
     fixture.wait_for("end of input")
     assert world.left() == []
@@ -159,14 +164,12 @@ def test_a_start_that_its_client_cancels_leaves_no_server(world: BridgeWorld) ->
 # --- who has which ---------------------------------------------------------------------------------------------------
 
 
-def test_each_session_has_servers_of_its_own_and_one_without_grants_has_none(world: BridgeWorld) -> None:
-    fixture = world.fixture()
-    world.profiles(granted={"library": fixture.configured()})
-    child = world.serve()
-    world.start_session(child, "plain")
+def test_each_session_has_servers_of_its_own_and_one_without_grants_has_none(shared: SharedBridge) -> None:
+    world, child, fixture = shared.world, shared.child, shared.fixtures["library"]
+    shared.start("plain")
     assert fixture.pids == []
 
-    one, two = world.start_session(child, "granted"), world.start_session(child, "granted")
+    one, two = shared.start("library"), shared.start("library")
     assert len(set(fixture.pids)) == len(fixture.alive()) == 2
     said(world, child, one, "mcp_library_echo", n=1)
     close(child, one)
@@ -179,23 +182,11 @@ def test_each_session_has_servers_of_its_own_and_one_without_grants_has_none(wor
     ]
 
 
-def test_the_end_of_the_host_ends_the_servers_of_its_sessions(world: BridgeWorld, runtime: Runtime) -> None:
-    world._traced = True
-    fixture = world.fixture()
-    world.configure(
-        executionProfiles={
-            "granted": {
-                "default": True,
-                "permissionProfile": "read-only",
-                **PROFILE,
-                "mcpServers": {"library": fixture.configured()},
-            }
-        }
-    )
-    child = world.serve()
-    session = world.start_session(child, "granted")
+def test_the_end_of_the_host_ends_the_servers_of_its_sessions(shared: SharedBridge) -> None:
+    world, child = shared.world, shared.child
+    session = shared.start("bereft")
     host = world.host_pid()
-    assert len(fixture.alive()) == 1
+    assert len(shared.fixtures["bereft"].alive()) == 1
 
     os.kill(host, signal.SIGKILL)
 
