@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Call, Echo, Say, Stall
+from pi_session_mcp.demo.model import Call, Echo, Say, ScriptedModel, Stall, write_agent_directory
 from tests.contract.host.calls import bound, result_of, system_prompt
 from tests.support.raw_host import CODING, READ_ONLY, WAIT_S, RawHost, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from pi_session_mcp.demo.model import ScriptedModel
+    from pi_session_mcp.runtime.locate import Runtime
     from tests.contract.host.extensions import Extension, Notes
+
+
+@pytest.fixture(scope="module")
+def rough_host(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawHost]:
+    """A host with the SDK as published, for extensions that it has to survive."""
+    home = tmp_path_factory.mktemp("rough")
+    with ScriptedModel() as model, RawHost(runtime, home / "agent", home) as host:
+        write_agent_directory(home / "agent", model.base_url)
+        host.greet()
+        yield host
 
 
 def test_an_extensions_tool_works_when_it_is_asked_for(
@@ -114,17 +125,17 @@ def test_an_extension_may_change_the_system_prompt(
 
 
 def test_a_hanging_input_hook_holds_neither_abort_nor_dispose_of_others(
-    own_host: RawHost, extension: Extension, workspace: Path
+    rough_host: RawHost, extension: Extension, workspace: Path
 ) -> None:
-    hanging = bound(own_host.session(workspace, entries=[extension('pi.on("input", () => new Promise(() => {}));')]))
+    hanging = bound(rough_host.session(workspace, entries=[extension('pi.on("input", () => new Promise(() => {}));')]))
     prompt = hanging.send("prompt", turn=1, text="x")
     abort = hanging.send("abort")
 
-    assert own_host.session(workspace).opened().say("hello") == "ok"
+    assert rough_host.session(workspace).opened().say("hello") == "ok"
     assert hanging.ask("dispose") == {}
     for request in (prompt, abort):
         with pytest.raises(Refused, match="failed"):
-            own_host.answer(request)
+            rough_host.answer(request)
 
 
 def test_a_prompt_that_a_hook_lets_go_after_dispose_sends_no_request(
@@ -150,15 +161,17 @@ def test_a_prompt_that_a_hook_lets_go_after_dispose_sends_no_request(
     assert "too late" not in json.dumps(model.requests)
 
 
-def test_a_factory_that_never_ends_can_be_disposed_of(own_host: RawHost, extension: Extension, workspace: Path) -> None:
-    session = own_host.session(workspace, entries=[extension("await new Promise(() => {});")])
+def test_a_factory_that_never_ends_can_be_disposed_of(
+    rough_host: RawHost, extension: Extension, workspace: Path
+) -> None:
+    session = rough_host.session(workspace, entries=[extension("await new Promise(() => {});")])
     load = session.send(
         "load", cwd=str(workspace), fileAccess="user", entries=[str(extension("await new Promise(() => {});"))]
     )
 
     assert session.ask("dispose") == {}
     with pytest.raises(Refused, match="failed"):
-        own_host.answer(load)
+        rough_host.answer(load)
 
 
 def test_a_run_that_an_extension_begins_is_told_from_a_turn(
@@ -256,17 +269,17 @@ def test_a_shutdown_hook_that_hangs_does_not_keep_the_host(
     ],
 )
 def test_what_an_extension_does_carelessly_does_not_end_the_host(
-    own_host: RawHost, model: ScriptedModel, extension: Extension, workspace: Path, deed: str
+    rough_host: RawHost, extension: Extension, workspace: Path, deed: str
 ) -> None:
     entry = extension(f'pi.on("input", () => {{ {deed}; }});')
-    other = own_host.session(workspace).opened()
-    session = bound(own_host.session(workspace, entries=[entry]))
+    other = rough_host.session(workspace).opened()
+    session = bound(rough_host.session(workspace, entries=[entry]))
 
     request = session.send("prompt", turn=1, text="hello")
 
-    assert own_host.answer(request)["preflight"] in {"started", "rejected"}
+    assert rough_host.answer(request)["preflight"] in {"started", "rejected"}
     assert other.say("still there?") == "ok"
-    assert own_host.ask("ping") == {}
+    assert rough_host.ask("ping") == {}
 
 
 def test_the_guard_holds_in_a_session_with_extensions(
