@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,10 +16,10 @@ from tests.support.environment import ensure_installed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
     from pi_session_mcp.sessions.ports import PiSession, SessionSpec
+    from tests.contract.hosted_world import HostedWorld
     from tests.contract.pi_worlds import PiWorld
 
 pytestmark = pytest.mark.anyio
@@ -30,14 +31,34 @@ def runtime() -> Runtime:
     return ensure_installed()
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """For the world that lasts as long as the module."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def hosted(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HostedWorld]:
+    """One for all tests: those whose host has ended get a new one, as the contract says."""
+    async with hosted_world(tmp_path_factory.mktemp("hosted"), runtime) as real:
+        yield real
+
+
 @pytest.fixture(params=["fake", "hosted"])
-async def world(request: pytest.FixtureRequest, runtime: Runtime, tmp_path: Path) -> AsyncIterator[PiWorld]:
+async def world(request: pytest.FixtureRequest, hosted: HostedWorld) -> PiWorld:
     """Every world in which the contract holds."""
     if request.param == "fake":
-        yield FakeWorld()
-    else:
-        async with hosted_world(tmp_path, runtime) as real:
-            yield real
+        return FakeWorld()
+    await until_a_host_is_up(hosted)
+    return hosted
+
+
+async def until_a_host_is_up(world: HostedWorld) -> None:
+    """The last test may have killed the host just now, which is noticed a moment later."""
+    with anyio.fail_after(PATIENCE_S):
+        while True:
+            with suppress(Refusal):
+                return await (await world.pi.create(world.spec(), Heard())).dispose()
 
 
 async def opened(world: PiWorld) -> tuple[PiSession, Heard]:
