@@ -213,7 +213,8 @@ def kill(child: Recorded) -> None:
 @pytest.mark.parametrize(
     ("end", "state"),
     [
-        *((end, "running") for end in (end_input, terminate, interrupt, kill)),
+        *((end, "running") for end in (end_input, interrupt, kill)),
+        pytest.param(terminate, "running", marks=pytest.mark.matrix),
         *(pytest.param(end, "idle", marks=pytest.mark.matrix) for end in (terminate, interrupt, kill)),
     ],
 )
@@ -275,19 +276,26 @@ def test_a_start_that_is_cancelled_is_disposed_of_when_it_arrives(shared: Shared
     assert extension.counts() == (1, 1)
 
 
-def test_shutdown_that_overtakes_a_start_disposes_of_it(shared: SharedServer) -> None:
+def test_shutdown_that_overtakes_a_start_disposes_of_it_and_of_a_running_session(shared: SharedServer) -> None:
     extension, child = shared.extension, shared.world.serve()
+    extension.behave(startsDaemon=True)
+    session = shared.world.start_session(child)
+    assert child.call("pi_session_prompt", sessionId=session, prompt="stay")["ok"]
     extension.behave(waiting="session_start")
     child.start_request("tools/call", {"name": "pi_session_start", "arguments": {"workspace": "project"}})
-    extension.wait_for("session_start")
+    extension.wait_for("session_start", 2)
     processes = extension.processes()
+    assert len(processes) == 5  # two hosts, and the stubborn children of the running one
 
     child.signal(signal.SIGTERM)
     extension.go_on()
 
-    assert child.wait() == 128 + signal.SIGTERM
-    assert survivors(processes) == []
-    assert extension.counts() == (1, 1)
+    try:
+        assert child.wait() == 128 + signal.SIGTERM
+        assert survivors(processes) == []
+    finally:
+        kill_all(processes)
+    assert extension.counts() == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -389,21 +397,21 @@ def test_two_sessions_of_one_profile_share_nothing_and_one_survives_the_others_h
 # --- hosts -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_spare_host_waits_for_the_next_session_and_is_replaced_once_used(world: ExtensionWorld) -> None:
-    extension = world.install()
-    child = world.serve()
+def test_a_spare_host_waits_for_the_next_session_and_is_replaced_once_used(shared: SharedServer) -> None:
+    child = shared.child
     assert child.call("pi_capabilities_get")["ok"]
-    wait_for_hosts(child, 1)
-    (spare,) = child.hosts()
+    wait_for_hosts(child, 2)  # the other is the one for sessions without extensions
+    before = {host.pid: host for host in child.hosts()}
 
-    session = world.start_session(child)
+    session = start(shared)
 
-    assert [note["pid"] for note in extension.notes("load")] == [spare.pid]
-    wait_for_hosts(child, 2)
+    (loaded,) = shared.extension.notes("load")
+    assert loaded["pid"] in before
+    wait_for_hosts(child, 3)
     close(child, session)
-    assert survivors([spare]) == []
-    (next_spare,) = child.hosts()
-    assert next_spare.pid != spare.pid
+    assert survivors([before.pop(loaded["pid"])]) == []
+    (next_spare,) = {host.pid for host in child.hosts()} - set(before)
+    assert next_spare != loaded["pid"]
 
 
 def wait_for_hosts(child: Recorded, count: int) -> None:
