@@ -1,4 +1,8 @@
-"""What is published: what is in it, and that it works where no checkout is."""
+"""What is published: what is in it, and that it works where no checkout is.
+
+The plain run has the wheel's requirements and the runtime by links; `-m matrix` installs them, as `-m release` does
+with other Pythons and Nodes.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import venv
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +23,10 @@ import pytest
 
 import pi_session_mcp
 from tests.packaging.releases import AWKWARD, LIMIT_S, ROOT, Installed, Published, pip, publish, run
+from tests.process.conftest import environment_below
 from tests.support.environment import ensure_installed
 from tests.support.lasting import needs_a_lasting_checkout
+from tests.support.linked_environment import link_runtime, make_linked_environment
 from tests.support.stub_client import install_stub_clients
 
 if TYPE_CHECKING:
@@ -44,9 +52,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     return publish(tmp_path_factory.mktemp("release"))
 
 
-@pytest.fixture(scope="module")
-def installed(published: Published) -> Iterator[Installed]:
-    """The wheel in an empty environment, in a place with spaces and more than ASCII.
+@contextmanager
+def place_for_an_environment() -> Iterator[Path]:
+    """A directory with a home, in a place with spaces and more than ASCII.
 
     It lies in the checkout's directory for what is built, since setup registers nothing below one for temporary files.
     """
@@ -54,9 +62,19 @@ def installed(published: Published) -> Iterator[Installed]:
     with tempfile.TemporaryDirectory(prefix="packaging-", dir=ROOT / "build") as made:
         root = Path(made) / AWKWARD
         (root / "home").mkdir(parents=True)
-        venv.create(root / "env", with_pip=False, symlinks=True)
-        python = root / "env" / "bin" / "python"
-        pip(sys.executable, "--python", str(python), "install", "--quiet", "--no-compile", f"{published.wheel}[node]")
+        yield root
+
+
+def install(python: Path, *words: str) -> None:
+    pip(sys.executable, "--python", str(python), "install", "--quiet", "--no-compile", *words)
+
+
+@pytest.fixture(scope="module")
+def installed(published: Published) -> Iterator[Installed]:
+    """The wheel in an environment with nothing but what it requires."""
+    with place_for_an_environment() as root:
+        python = make_linked_environment(root / "env", published.wheel, "node")
+        install(python, "--no-deps", "--no-index", str(published.wheel))
         yield Installed(root / "env" / "bin" / "pi-session-mcp", root / "home")
 
 
@@ -113,11 +131,29 @@ def test_the_installed_program_says_its_version_and_its_schema(installed: Instal
     assert json.loads(schema.stdout)["title"] == "pi-session-mcp configuration"
 
 
-def test_the_installed_program_puts_the_runtime_beside_itself_and_shows_the_main_job(installed: Installed) -> None:
+def test_the_installed_program_knows_the_runtime_beside_itself_and_shows_the_main_job(installed: Installed) -> None:
+    ensure_installed()
     before = installed.report("runtime", "status")
+    link_runtime(installed.program.parents[1])
     made = installed.report("runtime", "install")
-    after = installed.report("runtime", "status")
     demo = installed.report("demo")
+
+    assert before["ok"] is False
+    assert made["status"] == "already_installed"
+    assert [step["name"] for step in demo["steps"] if not step["ok"]] == []
+    assert demo["ok"] is True
+
+
+@pytest.mark.matrix
+def test_the_program_installed_with_its_requirements_puts_the_runtime_beside_itself(published: Published) -> None:
+    with place_for_an_environment() as root:
+        venv.create(root / "env", with_pip=False, symlinks=True)
+        install(root / "env" / "bin" / "python", f"{published.wheel}[node]")
+        installed = Installed(root / "env" / "bin" / "pi-session-mcp", root / "home")
+        before = installed.report("runtime", "status")
+        made = installed.report("runtime", "install")
+        after = installed.report("runtime", "status")
+        demo = installed.report("demo")
 
     assert before["ok"] is False
     assert made["status"] == "installed"
@@ -126,6 +162,26 @@ def test_the_installed_program_puts_the_runtime_beside_itself_and_shows_the_main
     assert demo["ok"] is True
 
 
+@needs_a_lasting_checkout
+def test_the_installed_program_registers_itself_answers_a_client_and_is_removed(
+    installed: Installed, tmp_path: Path
+) -> None:
+    ensure_installed()
+    environ = environment_below(tmp_path)
+    stub = install_stub_clients(tmp_path / "home", tmp_path / "clients", clients=("codex",))
+    variables = {"PI_SESSION_MCP_CONFIG": environ["PI_SESSION_MCP_CONFIG"]}
+    there = Installed(installed.program, stub.home, (stub.programs,), variables)
+
+    applied, verified = (there.report("setup", operation, "codex:user") for operation in ("--apply", "--verify"))
+    registered = tomllib.loads((stub.home / ".codex" / "config.toml").read_text())["mcp_servers"]["pi-session-mcp"]
+    removed = there.report("setup", "--remove", "codex:user")
+
+    codes = [finding["code"] for report in (applied, verified, removed) for finding in report["findings"]]
+    assert codes == ["applied", "mcp_verified", "removed"]
+    assert registered["command"] == str(installed.program)
+
+
+@pytest.mark.matrix
 @needs_a_lasting_checkout
 def test_the_installed_program_does_the_nine_steps_of_setup(installed: Installed, tmp_path: Path) -> None:
     ensure_installed()
