@@ -185,12 +185,25 @@ def hang_up_ends() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
+EARLY: Final = "Node and the Pi SDK"
+LATE: Final = "read-only session"
+INTERRUPTED: Final = (signal.SIGINT, 130, "Interrupted.")
+TERMINATED: Final = (signal.SIGTERM, 143, "Ended by a signal.")
+HUNG_UP: Final = (signal.SIGHUP, -1, "")
+
+
 @pytest.mark.usefixtures("hang_up_ends")
 @pytest.mark.parametrize(
-    ("number", "code", "words"),
-    [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "Ended by a signal."), (signal.SIGHUP, -1, "")],
+    ("number", "code", "words", "step"),
+    [
+        (*INTERRUPTED, LATE),
+        (*TERMINATED, EARLY),
+        (*HUNG_UP, LATE),
+        pytest.param(*INTERRUPTED, EARLY, marks=pytest.mark.matrix),
+        pytest.param(*TERMINATED, LATE, marks=pytest.mark.matrix),
+        pytest.param(*HUNG_UP, EARLY, marks=pytest.mark.matrix),
+    ],
 )
-@pytest.mark.parametrize("step", ["Node and the Pi SDK", "read-only session"])
 def test_a_signal_in_the_middle_leaves_nothing(
     place: Place, number: signal.Signals, code: int, words: str, step: str
 ) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +16,10 @@ from tests.support.environment import ensure_installed
 from tests.support.lasting import needs_a_lasting_checkout
 from tests.support.stub_client import StubHome, install_stub_clients
 from tests.support.trees import WAIT_S
+from tests.support.warm_program import WarmProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 NINE = (
     ((), "planned", "absent", "absent"),
@@ -42,20 +43,24 @@ def stub(server_environment: dict[str, str], tmp_path: Path) -> StubHome:
     return stub
 
 
-def run(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [*PROGRAM, *arguments], env=dict(environ), capture_output=True, check=False, timeout=WAIT_S * 6
-    )
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told["exitCode"] == done.returncode
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProgram]:
+    with WarmProgram() as warm:
+        yield warm
+
+
+def run(warm: WarmProgram, environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+    done = warm.run(["setup", "--json", *arguments], environ, Path.cwd())
+    told: dict[str, Any] = json.loads(done.out)
+    assert told["exitCode"] == done.code
     return told
 
 
 @needs_a_lasting_checkout
-def test_the_nine_steps(stub: StubHome, server_environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_nine_steps(stub: StubHome, server_environment: dict[str, str], tmp_path: Path, warm: WarmProgram) -> None:
     reports = []
     for operation, status, finding_status, code in NINE:
-        told = run(server_environment, *operation, "claude-code:user")
+        told = run(warm, server_environment, *operation, "claude-code:user")
         reports.append(json.dumps(told))
         (finding,) = told["findings"]
         assert (told["status"], finding["status"], finding["code"], told["exitCode"]) == (
@@ -68,7 +73,7 @@ def test_the_nine_steps(stub: StubHome, server_environment: dict[str, str], tmp_
 @needs_a_lasting_checkout
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_client_and_is_told(
-    stub: StubHome, server_environment: dict[str, str], number: signal.Signals, status: int
+    stub: StubHome, server_environment: dict[str, str], number: signal.Signals, status: int, warm: WarmProgram
 ) -> None:
     stub.behave("claude", "add", hold_before=True, ignores_term=True)
     held = stub.home / ".stub" / "held.before"
@@ -83,4 +88,4 @@ def test_a_signal_ends_the_client_and_is_told(
     (finding,) = told["findings"]
     assert (child.returncode, told["exitCode"], finding["code"]) == (status, status, "operation_interrupted")
     stub.behave("claude", "add")
-    assert run(server_environment, "--apply", "claude-code:user")["findings"][0]["code"] == "applied"
+    assert run(warm, server_environment, "--apply", "claude-code:user")["findings"][0]["code"] == "applied"
