@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import psutil
 import pytest
 
 from pi_session_mcp.demo.model import Say
+from pi_session_mcp.errors import Refusal
+from pi_session_mcp.sessions.deadlines import Deadlines
 from tests.support.environment import ensure_installed
 from tests.support.extensions import ExtensionWorld, install_package, package_directory
 from tests.support.large import large_directory
+from tests.support.one_host import on_one_host
 from tests.support.published import install_published
 from tests.support.real import PROFILE as SCRIPTED
 from tests.support.real import run_turn
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.runtime.locate import Runtime
     from tests.process.client import Child
+    from tests.support.extensions import Recorded
 
 PUBLISHED: Final = {
     "pi-aliases": "1.0.7",  # one TypeScript file below `src`, nothing else
@@ -56,11 +62,33 @@ def runtime() -> Runtime:
     return ensure_installed()
 
 
+SHAPES: Final = ("npm:@scope/hoisted@1.0.0", "npm:linked@1.0.0", "npm:entries@1.0.0", "npm:ext@1.0.0")
+
+
 @pytest.fixture
 def world(tmp_path: Path, runtime: Runtime) -> Iterator[ExtensionWorld]:
     with ExtensionWorld(tmp_path / "world", runtime) as world:
-        world.model.on("hello", Say("from the model"))
-        yield world
+        yield with_profiles(world, *SHAPES)
+
+
+@pytest.fixture(scope="module")
+def shared_world(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterator[ExtensionWorld]:
+    with ExtensionWorld(tmp_path_factory.mktemp("shapes") / "world", runtime) as world:
+        yield with_profiles(world, *SHAPES)
+
+
+@pytest.fixture(scope="module")
+def server(shared_world: ExtensionWorld) -> Child:
+    """One server for packages of several shapes; where they are is looked up when a session starts."""
+    return shared_world.serve()
+
+
+def with_profiles(world: ExtensionWorld, *pins: str) -> ExtensionWorld:
+    """A profile `p0`, `p1` and so on for each pin, and a model that answers."""
+    world.model.on("hello", Say("from the model"))
+    extended = {f"p{place}": pinned(pin) for place, pin in enumerate(pins)}
+    world.profiles({"plain": {**SCRIPTED, "extensions": []}, **extended})
+    return world
 
 
 def pinned(*pins: str, **more: Any) -> dict[str, Any]:
@@ -74,60 +102,73 @@ def dependency(directory: Path) -> None:
     (directory / "index.js").write_text('exports.word = "word";')
 
 
-def assert_starts(world: ExtensionWorld, pin: str) -> None:
-    world.profiles({"plain": {**SCRIPTED, "extensions": []}, "pinned": pinned(pin)})
-    child = world.serve()
-    assert run_turn(child, world.start_session(child, "pinned"), "hello")["assistantText"] == "from the model"
+def assert_starts(world: ExtensionWorld, child: Child, pin: str) -> None:
+    session = world.start_session(child, f"p{SHAPES.index(pin)}")
+    assert run_turn(child, session, "hello")["assistantText"] == "from the model"
+    assert child.call("pi_session_close", sessionId=session)["ok"]
 
 
-def test_a_dependency_that_is_hoisted_beside_a_scoped_package_is_found(world: ExtensionWorld) -> None:
-    install_package(world.agent_directory, "@scope/ext", files={"index.ts": USES_DEPENDENCY})
-    dependency(package_directory(world.agent_directory, "dependency"))
+def test_a_dependency_that_is_hoisted_beside_a_scoped_package_is_found(
+    shared_world: ExtensionWorld, server: Child
+) -> None:
+    install_package(shared_world.agent_directory, "@scope/hoisted", files={"index.ts": USES_DEPENDENCY})
+    beside = package_directory(shared_world.agent_directory, "dependency")
+    dependency(beside)
 
-    assert_starts(world, "npm:@scope/ext@1.0.0")
+    assert_starts(shared_world, server, "npm:@scope/hoisted@1.0.0")
+
+    shutil.rmtree(beside)  # the next package has one of its own
 
 
-def test_a_package_of_a_linked_store_finds_the_dependencies_beside_its_real_directory(world: ExtensionWorld) -> None:
-    made = install_package(world.directory / "made", "ext", files={"index.ts": USES_DEPENDENCY})
-    modules = world.agent_directory / "npm" / "node_modules"
-    store = modules / ".pnpm" / "ext@1.0.0" / "node_modules"
+def test_a_package_of_a_linked_store_finds_the_dependencies_beside_its_real_directory(
+    shared_world: ExtensionWorld, server: Child
+) -> None:
+    made = install_package(shared_world.directory / "made", "linked", files={"index.ts": USES_DEPENDENCY})
+    modules = shared_world.agent_directory / "npm" / "node_modules"
+    store = modules / ".pnpm" / "linked@1.0.0" / "node_modules"
     store.mkdir(parents=True)
-    shutil.move(made, store / "ext")
+    shutil.move(made, store / "linked")
     dependency(modules / ".pnpm" / "dependency@1.0.0" / "node_modules" / "dependency")
     (store / "dependency").symlink_to("../../dependency@1.0.0/node_modules/dependency")
-    (modules / "ext").symlink_to(".pnpm/ext@1.0.0/node_modules/ext")
+    (modules / "linked").symlink_to(".pnpm/linked@1.0.0/node_modules/linked")
 
-    assert_starts(world, "npm:ext@1.0.0")
+    assert_starts(shared_world, server, "npm:linked@1.0.0")
 
 
-def test_the_ways_to_write_an_entry_load(world: ExtensionWorld) -> None:
+def test_the_ways_to_write_an_entry_load(shared_world: ExtensionWorld, server: Child) -> None:
     files = {
         "a.cjs": "module.exports = () => {};",
         "b.mjs": "export default () => {};",
         "lib/c.js": "export default async () => {};",
         "d e.ts": "export default function (): void {}",
     }
-    install_package(
-        world.agent_directory, entries=["./a.cjs", "b.mjs", "./lib/c.js", "./d e.ts"], files=files, type="module"
-    )
+    entries = ["./a.cjs", "b.mjs", "./lib/c.js", "./d e.ts"]
+    install_package(shared_world.agent_directory, "entries", entries=entries, files=files, type="module")
 
-    assert_starts(world, "npm:ext@1.0.0")
+    assert_starts(shared_world, server, "npm:entries@1.0.0")
 
 
-@pytest.mark.parametrize("planted", [False, True], ids=["ours", "somebody's"])
-def test_transpiled_code_is_kept_only_where_nobody_else_could_have_put_it(
-    world: ExtensionWorld, *, planted: bool
-) -> None:
+def test_transpiled_code_is_kept_where_only_we_could_have_put_it(shared_world: ExtensionWorld, server: Child) -> None:
+    install_package(shared_world.agent_directory)
+    cache = shared_world.temporary / "jiti"
+    before = set(cache.iterdir()) if cache.exists() else set()
+
+    assert_starts(shared_world, server, "npm:ext@1.0.0")
+
+    assert set(cache.iterdir()) > before
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+def test_transpiled_code_is_not_kept_where_somebody_else_could_have_put_it(world: ExtensionWorld) -> None:
     install_package(world.agent_directory)
     cache = world.temporary / "jiti"
-    if planted:
-        cache.mkdir()
-        cache.chmod(0o777)
+    cache.mkdir()
+    cache.chmod(0o777)
 
-    assert_starts(world, "npm:ext@1.0.0")
+    assert_starts(world, world.serve(), "npm:ext@1.0.0")
 
-    assert bool(list(cache.iterdir())) is not planted
-    assert stat.S_IMODE(cache.stat().st_mode) == (0o777 if planted else 0o700)
+    assert list(cache.iterdir()) == []
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o777
 
 
 # --- published packages ----------------------------------------------------------------------------------------------
@@ -141,11 +182,31 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
-@pytest.fixture
-def published_world(world: ExtensionWorld, published: Path) -> ExtensionWorld:
-    (world.agent_directory / "npm").mkdir()
-    (world.agent_directory / "npm" / "node_modules").symlink_to(published / "node_modules")
-    return world
+@pytest.fixture(scope="module")
+def published_world(
+    tmp_path_factory: pytest.TempPathFactory, runtime: Runtime, published: Path
+) -> Iterator[ExtensionWorld]:
+    """The packages where Pi would have them, each loaded once without haste.
+
+    Pi transpiles what it loads and keeps the result. A session may take only so long to load, which on a busy machine
+    is less than it takes to transpile a package with all that it depends on.
+    """
+    with ExtensionWorld(tmp_path_factory.mktemp("published") / "world", runtime) as world:
+        modules = world.agent_directory / "npm" / "node_modules"
+        modules.mkdir(parents=True)
+        for path in (published / "node_modules").iterdir():
+            (modules / path.name).symlink_to(path)
+        install_package(world.agent_directory, "redirect", files={"index.ts": REDIRECT})
+        with_profiles(world, *map(pin_of, PUBLISHED))
+        anyio.run(load_without_haste, world, runtime)
+        yield world
+
+
+async def load_without_haste(world: ExtensionWorld, runtime: Runtime) -> None:
+    async with on_one_host(world, runtime, Deadlines(check_step_s=60.0, creation_step_s=120.0)) as sessions:
+        for place in range(len(PUBLISHED)):
+            with suppress(Refusal):  # whether a server takes it is not for us to say
+                await (await sessions.start(f"p{place}")).dispose()
 
 
 def pin_of(name: str) -> str:
@@ -154,44 +215,35 @@ def pin_of(name: str) -> str:
 
 @pytest.mark.registry
 def test_published_extensions_load_each_in_a_session_of_its_own(published_world: ExtensionWorld) -> None:
-    world = published_world
-    profiles = {f"p{place}": pinned(pin_of(name)) for place, name in enumerate(PUBLISHED)}
-    world.profiles({"plain": {**SCRIPTED, "extensions": []}, **profiles})
+    world = with_profiles(published_world, *map(pin_of, PUBLISHED))
     child = world.serve(PI_OLLAMA_WEB_TOOLS="0")
 
-    for alias in profiles:
-        session = start_patiently(world, child, alias)
+    for place in range(len(PUBLISHED)):
+        session = world.start_session(child, f"p{place}")
         assert run_turn(child, session, "hello")["assistantText"] == "from the model"
         assert child.call("pi_session_close", sessionId=session)["ok"]
+    end(child)
 
 
 @pytest.mark.registry
 def test_a_published_extension_that_adds_tools_while_the_session_starts_is_refused(
     published_world: ExtensionWorld,
 ) -> None:
-    world = published_world
-    world.profiles({"plain": {**SCRIPTED, "extensions": []}, "pinned": pinned(pin_of("pi-ollama-cloud"))})
+    world = with_profiles(published_world, pin_of("pi-ollama-cloud"))
     child = world.serve()
 
-    refused = child.call("pi_session_start", workspace="project", executionProfile="pinned")
+    refused = child.call("pi_session_start", workspace="project", executionProfile="p0")
 
     assert refused["error"]["code"] == "extension_tool_conflict"
     said = child.wait_for_diagnostic("pi_session_creation_failed")
     assert (said["stage"], said["extension"]) == ("extension_bind", pin_of("pi-ollama-cloud").removeprefix("npm:"))
+    end(child)
 
 
 @pytest.mark.registry
 def test_a_published_provider_serves_two_sessions_at_once_and_leaves_nothing(published_world: ExtensionWorld) -> None:
     world = published_world
-    install_package(world.agent_directory.with_name("made"), "redirect", files={"index.ts": REDIRECT})
-    modules = world.agent_directory / "npm" / "node_modules"
-    names = {path.name: path for path in modules.resolve().iterdir()}
-    modules.unlink()
-    modules.mkdir()
-    for name, path in names.items():
-        (modules / name).symlink_to(path)
-    (modules / "redirect").symlink_to(package_directory(world.agent_directory.with_name("made"), "redirect"))
-    model = model_of(modules / "pi-ollama-cloud")
+    model = model_of(package_directory(world.agent_directory, "pi-ollama-cloud"))
     pins = [pin_of("pi-ollama-cloud"), "npm:redirect@1.0.0"]
     selection = {"provider": "ollama-cloud", "model": model, "thinkingLevel": "high"}
     world.profiles({"plain": {**SCRIPTED, "extensions": []}, "cloud": pinned(*pins, **selection)})
@@ -206,17 +258,17 @@ def test_a_published_provider_serves_two_sessions_at_once_and_leaves_nothing(pub
     below = psutil.Process(child.process.pid).children(recursive=True)
     held = {path for process in below for path in standard_streams(process)}
     assert held.isdisjoint(standard_streams(psutil.Process(child.process.pid)) - {"/dev/null"})
-    child.close_stdin()
-    frames = child.frames + child.rest()
-    assert child.wait() == 0
+    frames = end(child)
     assert survivors(below) == []
     assert all(frame["jsonrpc"] == "2.0" for frame in frames)
 
 
-def start_patiently(world: ExtensionWorld, child: Child, alias: str) -> str:
-    """A session's id. Pi transpiles what it loads and keeps the result, for which a busy machine may need two tries."""
-    answer = child.call("pi_session_start", workspace="project", executionProfile=alias)
-    return str(answer["session"]["id"]) if answer["ok"] else world.start_session(child, alias)
+def end(child: Recorded) -> list[Any]:
+    """Every line that the server has said, up to its end."""
+    child.close_stdin()
+    frames = child.frames + child.rest()
+    assert child.wait() == 0
+    return frames
 
 
 def model_of(package: Path) -> str:
