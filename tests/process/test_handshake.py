@@ -184,6 +184,7 @@ def test_a_defect_at_the_start_ends_the_server_without_its_text(start: Start, fa
         },
         {
             "PYTHONOPTIMIZE": "2",
+            "PYTHONPATH": f"relative{os.pathsep}",
             "OTEL_PYTHON_TRACER_PROVIDER": "sdk_tracer_provider",
             "OTEL_PROPAGATORS": "b3",
             "OTEL_SDK_DISABLED": "x",
@@ -229,7 +230,7 @@ def shadowing(project: Path) -> Path:
 def test_modules_in_the_working_directory_or_on_pythonpath_are_not_ours(start: Start, tmp_path: Path) -> None:
     here, there = shadowing(tmp_path / "here"), shadowing(tmp_path / "there")
     packages = os.pathsep.join(entry for entry in sys.path if entry.endswith("site-packages"))
-    python_path = f"{there}{os.pathsep}{packages}{os.pathsep}relative{os.pathsep}"
+    python_path = os.pathsep.join([str(there), packages, "relative"])
     child = start(popen={"cwd": here}, PYTHONPATH=python_path)
     child.initialize()
 
