@@ -1,7 +1,7 @@
 """Setup may be killed anywhere: the next apply finishes, the next remove removes, and nothing else was touched.
 
-Every case is an operation, a step of it, and a victim. `-m matrix` runs those that the plain run leaves out. In the plain
-run the next remove is seen once: each case ends with what an undisturbed apply leaves, and that is removed.
+Every case is an operation, a step of it, and a victim. `-m matrix` runs those that the plain run leaves out. In the
+plain run the next remove is seen once: each case ends with what an undisturbed apply leaves, and that is removed.
 """
 
 from __future__ import annotations
