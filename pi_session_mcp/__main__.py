@@ -107,9 +107,11 @@ def _own_path() -> list[str]:
     path = sys.path
     if "-m" in sys.orig_argv[1:] and not sys.flags.safe_path:
         path = path[1:]  # the working directory
-    added = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
-    if added:
-        added -= _installed()
+    named = os.environ.get("PYTHONPATH")
+    if not named:
+        return path[:]
+    # An empty entry is the working directory, too.
+    added = {os.path.abspath(entry) for entry in named.split(os.pathsep)} - _installed()
     return [entry for entry in path if entry not in added]
 
 

@@ -237,6 +237,15 @@ def test_modules_in_the_working_directory_or_on_pythonpath_are_not_ours(start: S
     assert child.call("pi_session_list")["ok"] is True
 
 
+@pytest.mark.parametrize("python_path", ["relative:", ":relative", "relative::relative"])
+def test_an_empty_entry_of_pythonpath_is_the_working_directory_and_not_ours(
+    start: Start, tmp_path: Path, python_path: str
+) -> None:
+    child = start(popen={"cwd": shadowing(tmp_path / "here")}, PYTHONPATH=python_path)
+
+    assert child.initialize()["serverInfo"]["name"] == "pi-session-mcp"
+
+
 def test_the_handshake_imports_the_standard_library_only_and_little_of_it(start: Start) -> None:
     script = (
         "import sys, threading\n"
