@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 _numbers: Final = count()
 HERE: Final = Path(__file__).parent
 LONGEST: Final = (
-    "contract/test_bad_extensions.py",
-    "process/test_ended_by_anything.py",
-    "packaging/test_wheel.py",
-    "contract/test_extension_sessions.py",
-    "process/test_setup_killed.py",
-    "contract/test_runtime_install.py",
     "contract/test_package_shapes.py",
-    "process/test_no_growth.py",
-    "contract/test_bridge_endings.py",
+    "contract/test_bad_extensions.py",
+    "contract/test_runtime_install.py",
+    "process/test_setup_killed.py",
+    "process/test_ended_by_anything.py",
+    "contract/extended/test_endings.py",
+    "process/test_demo.py",
+    "process/test_doctor.py",
+    "process/test_acceptance.py",
     "process/test_setup_bad_worlds.py",
+    "process/test_no_growth.py",
 )
 """Files that take the longest, the longest first."""
 

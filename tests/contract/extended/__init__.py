@@ -1,0 +1,1 @@
+"""Sessions with a pinned extension, on the real server and the real Pi SDK."""
