@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from tests.support import setup_driver
-from tests.support.setup_worlds import ROOT, Driver, Operator, fresh_copy
+from tests.support.setup_worlds import Driver, Operator, fresh_copy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,13 +22,7 @@ class WarmDriver(Driver):
     """A driver whose children need not import what a run imports late, either."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.setup_templates"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
+        super().__init__("tests.support.setup_templates")
 
 
 @dataclass(frozen=True, slots=True)

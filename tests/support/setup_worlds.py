@@ -6,59 +6,31 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
+from tests.support.asked_process import AskedProcess
 from tests.support.stub_client import StubHome, install_stub_clients
 from tests.support.trees import WAIT_S
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from pathlib import Path
 
-ROOT: Final = Path(__file__).parents[2]
 UNRELATED: Final = {"type": "stdio", "command": "/usr/bin/other", "args": ["x"], "env": {"TOKEN": "CANARY-other"}}
 
 
-class Driver:
+class Driver(AskedProcess):
     """The driver's process; one run at a time."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.setup_driver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
-
-    def begin(self, request: dict[str, Any]) -> None:
-        """Start a run; `end` gives its answer."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
+    def __init__(self, module: str = "tests.support.setup_driver") -> None:
+        super().__init__(module)
 
     def end(self) -> dict[str, Any]:
         """The answer to what was begun."""
-        assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        answer = super().end()
         assert not answer.get("crashed"), "the run raised an exception"
         return answer
 

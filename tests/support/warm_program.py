@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
+from tests.support.asked_process import AskedProcess
 from tests.support.powers import give_up_powers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
-ROOT: Final = Path(__file__).parents[2]
 NEEDED: Final = (
     "anyio._backends._asyncio",
     "pydantic_settings",
@@ -43,34 +42,16 @@ class Said:
     err: str
 
 
-class WarmProgram:
+class WarmProgram(AskedProcess):
     """The process; one command at a time, each in a child of its own. `weak` holds permissions against it."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.warm_program"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        super().__init__("tests.support.warm_program")
 
     def run(self, arguments: Iterable[str], environ: Mapping[str, str], cwd: Path, *, weak: bool = False) -> Said:
         """Run a command to its end, without standard input."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        request = {"arguments": [*arguments], "environ": dict(environ), "cwd": str(cwd), "weak": weak}
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return Said(**answer)
+        self.begin({"arguments": [*arguments], "environ": dict(environ), "cwd": str(cwd), "weak": weak})
+        return Said(**self.end())
 
 
 def _in_child(request: Mapping[str, Any]) -> Said:
