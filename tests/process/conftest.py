@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.process.client import SERVE, Child
-from tests.support.setup_worlds import Driver
+from tests.support.setup_templates import Templates, WarmDriver, make_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, Protocol
+
+    from tests.support.setup_worlds import Driver
 
     class Start(Protocol):
         """Starts a server that the test's end reaps; keywords become variables."""
@@ -81,5 +83,11 @@ def driver() -> Iterator[Driver]:
 
     Not for all files: others look whether a child of theirs is left.
     """
-    with Driver() as driver:
+    with WarmDriver() as driver:
         yield driver
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
+    """Worlds for setup to start from, made once for a file."""
+    return make_templates(tmp_path_factory.mktemp("worlds"), driver)

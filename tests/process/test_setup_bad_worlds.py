@@ -12,28 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.setup_templates import Templates, WarmDriver, make_templates
 from tests.support.setup_worlds import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from tests.support.setup_templates import Templates
     from tests.support.setup_worlds import Driver
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 FOREIGN = {"type": "stdio", "command": "/opt/CANARY-command", "args": ["CANARY-arg"], "env": {"TOKEN": "CANARY-token"}}
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Driver]:
-    with WarmDriver() as driver:
-        yield driver
-
-
-@pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
-    return make_templates(tmp_path_factory.mktemp("worlds"), driver)
 
 
 @pytest.fixture

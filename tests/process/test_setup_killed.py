@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.setup_templates import Templates, WarmDriver, make_templates
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.setup_worlds import Driver, Operator
+    from tests.support.setup_templates import Templates
+    from tests.support.setup_worlds import Operator
 
 COMMAND: Final = ("starting", "running", "done")
 RECORD: Final = ("starting", "staged", "done")
@@ -106,17 +105,6 @@ def cases() -> Iterator[Case]:
 
 def marked(case: Case) -> object:
     return pytest.param(case, id=str(case), marks=() if case.is_telling else pytest.mark.matrix)
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Driver]:
-    with WarmDriver() as driver:
-        yield driver
-
-
-@pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory, driver: Driver) -> Templates:
-    return make_templates(tmp_path_factory.mktemp("killed"), driver)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import psutil
 import pytest
 
 from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
-from tests.support.setup_templates import WarmDriver
 from tests.support.setup_worlds import Operator
 from tests.support.trees import survivors
 
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.setup_worlds import Driver
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Driver]:
-    with WarmDriver() as driver:
-        yield driver
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ def _says_absent(output: ClientOutput, name: str) -> bool:
     text = text_of(output.stderr)
     if output.exit_code != 1 or output.stdout or text is None:
         return False
-    text = re.sub(_RED, r"\1", text)
+    text = _RED.sub(r"\1", text)
     one_line = text.endswith("\n") and text.count("\n") == 1 and not _CONTROL.search(text)
     recent = re.match(rf'No MCP server named "{re.escape(name)}"\. \S', text) is not None
     return one_line and (recent or text == f"No MCP server found with name: {name}\n")
