@@ -59,7 +59,7 @@ _FOREIGN: Final = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=
 project = "pi-session-mcp"
 release = version = __version__
 root_doc = "docs/index"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 include_patterns = ["*.md", "docs/**"]
 exclude_patterns = [".*", "build", "dist", "**/__pycache__", "**/node_modules", "acceptance", "benchmarks", "tests"]
 exclude_patterns += ["completions", "pi_session_mcp", "tools"]
@@ -72,8 +72,9 @@ html_theme = "furo"
 html_title = "pi-session-mcp"
 html_static_path = [str(_SITE / "static"), *([str(_DIAGRAMS)] if _DIAGRAMS.exists() else [])]
 html_css_files = ["site.css"]
-html_js_files = [(_DIAGRAMS.name, {"defer": "defer"})] if _DIAGRAMS.exists() else []
+html_js_files = [(name, {"defer": "defer"}) for name in ([_DIAGRAMS.name] if _DIAGRAMS.exists() else []) + ["site.js"]]
 html_additional_pages = {"index": "start.html"}
+copybutton_exclude = ".linenos, .gp, .go"
 templates_path = [str(_SITE / "templates")]
 html_copy_source = False
 html_show_sphinx = False
