@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import compose
 from pi_session_mcp.host.protocol import HostGone
+from pi_session_mcp.host.selection import CHECKS
 from pi_session_mcp.sessions.hosted import HostedSession
 from pi_session_mcp.sessions.pinned import PinnedExtensions
-from pi_session_mcp.sessions.steps import CHECKS, bind, check, load, open_session
+from pi_session_mcp.sessions.steps import bind, check, load, open_session
 from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verified_bound
 
 if TYPE_CHECKING:

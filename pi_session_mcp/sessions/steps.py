@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import ExtensionTool, repeated
@@ -26,30 +25,11 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.host.selection import CheckStep
     from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.hosted import HostedSession
     from pi_session_mcp.sessions.pinned import PinnedExtensions
     from pi_session_mcp.sessions.ports import SessionSpec
-
-
-@dataclass(frozen=True, slots=True)
-class CheckStep:
-    """One question before creation: its name for the host, and the code of a no, of a failure, and of a late answer."""
-
-    step: Literal["provider", "model", "check_auth", "get_auth", "availability"]
-    stage: Stage
-    no: Code
-    failed: Code
-
-
-CHECKS: Final = (
-    CheckStep("provider", Stage.PROVIDER, Code.UNKNOWN_PROVIDER, Code.PI_SESSION_CREATION_FAILED),
-    CheckStep("model", Stage.MODEL, Code.UNKNOWN_MODEL, Code.PI_SESSION_CREATION_FAILED),
-    CheckStep("check_auth", Stage.CHECK_AUTH, Code.LOCAL_AUTHENTICATION_MISSING, Code.LOCAL_AUTHENTICATION_UNAVAILABLE),
-    CheckStep("get_auth", Stage.GET_AUTH, Code.LOCAL_AUTHENTICATION_MISSING, Code.LOCAL_AUTHENTICATION_UNAVAILABLE),
-    CheckStep("availability", Stage.AVAILABILITY, Code.MODEL_UNAVAILABLE, Code.PI_SESSION_CREATION_FAILED),
-)
-"""In the order in which they are asked."""
 
 
 async def load(

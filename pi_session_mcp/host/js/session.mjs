@@ -7,6 +7,7 @@ import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
 import { NO_OUTCOME, outcomeOf } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
+import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
 import { builtinTools, grantedTools } from "./tools.mjs";
 
@@ -108,28 +109,11 @@ export class Session {
     return (this.#request.entries ?? []).flatMap((entry, place) => (paths.includes(entry) ? [place] : []));
   }
 
-  /** @param {RequestOf["check"]} request @returns {Promise<object>} */
-  check({ step, provider, model }) {
-    return this.#step("loaded", "loaded", async () => {
-      const { modelRuntime } = this.#made();
-      const options = { signal: this.#gone.signal };
-      const known = modelRuntime.getModel(provider, model);
-      switch (step) {
-        case "provider":
-          return { found: modelRuntime.getProvider(provider) !== undefined };
-        case "model":
-          return { found: known !== undefined };
-        case "check_auth":
-          return { found: (await modelRuntime.checkAuth(provider, options)) !== undefined };
-        case "get_auth":
-          // What it resolves to holds the key, and goes no further than this line.
-          return { found: known !== undefined && (await modelRuntime.getAuth(known, options)) !== undefined };
-        case "availability": {
-          const available = await modelRuntime.getAvailable(provider, options);
-          return { found: available.some((one) => one.provider === provider && one.id === model) };
-        }
-      }
-    });
+  /** @param {RequestOf["check"]} question @returns {Promise<object>} */
+  check(question) {
+    return this.#step("loaded", "loaded", async () => ({
+      found: await isFound(this.#made().modelRuntime, question, this.#gone.signal),
+    }));
   }
 
   /** @param {RequestOf["open"]} request @returns {Promise<object>} */
