@@ -7,7 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tools import command_reference, completions, configuration_schema, doctor_reference, help_pages, man_page
+from tools import (
+    command_reference,
+    completions,
+    configuration_schema,
+    doctor_reference,
+    help_pages,
+    limits_reference,
+    man_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,7 +23,15 @@ if TYPE_CHECKING:
     from tools.generated import Generated
 
 ROOT: Final = Path(__file__).parents[1]
-_SOURCES: Final = (command_reference, completions, configuration_schema, doctor_reference, help_pages, man_page)
+_SOURCES: Final = (
+    command_reference,
+    completions,
+    configuration_schema,
+    doctor_reference,
+    help_pages,
+    limits_reference,
+    man_page,
+)
 
 
 def main(arguments: list[str], root: Path, files: Iterable[Generated]) -> int:

@@ -37,6 +37,7 @@ NAVIGATION: Final = {
         "tools",
         "configuration",
         "errors",
+        "limits",
         "commands",
         "doctor",
         "setup",

@@ -1,0 +1,218 @@
+"""The tables in docs/limits.md: every bound that a user can meet, with its value as the program has it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.bridge import catalog as bridge_catalog
+from pi_session_mcp.bridge import frames as bridge_frames
+from pi_session_mcp.bridge import results, servers
+from pi_session_mcp.bridge import transport as bridge_transport
+from pi_session_mcp.config import model, pin, rules
+from pi_session_mcp.demo import steps as demo_steps
+from pi_session_mcp.doctor import node
+from pi_session_mcp.extensions import resolve
+from pi_session_mcp.host import process as host_process
+from pi_session_mcp.host import protocol
+from pi_session_mcp.runtime import install
+from pi_session_mcp.server import catalog, frames, intake, lifecycle
+from pi_session_mcp.sessions import answer, registry, session
+from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.setup import guardian, ownership, verify, world
+from pi_session_mcp.setup.clients import base
+from tools.generated import Generated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENT: Final = Path("docs/limits.md")
+BEGIN: Final = "<!-- The tables below are written by tools/generate.py. -->\n"
+END: Final = "<!-- End of the tables. -->\n"
+_HOST: Final = Path(__file__).parents[1] / "pi_session_mcp" / "host" / "js"
+_WAIT: Final = Deadlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is bounded, by how much in words, and what happens to what passes it."""
+
+    what: str
+    value: str
+    beyond: str
+
+
+def files() -> Iterator[Generated]:
+    """The document with one table for each part of the program."""
+    yield Generated(DOCUMENT, "\n".join(_table(title, rows) for title, rows in bounds().items()), (BEGIN, END))
+
+
+def _table(title: str, rows: tuple[Bound, ...]) -> str:
+    lines = "".join(f"| {row.what} | {row.value} | {row.beyond} |\n" for row in rows)
+    return f"## {title}\n\n| What | Bound | Beyond it |\n| --- | ---: | --- |\n{lines}"
+
+
+def size(count: int) -> str:
+    """Bytes in the largest unit that divides them."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor and count % factor == 0:
+            return f"{count // factor:,} {unit}"
+    return f"{count:,} bytes"
+
+
+def seconds(count: float) -> str:
+    """A time as people say it."""
+    if count >= 60 and count % 60 == 0:
+        return f"{count / 60:g} min"
+    return f"{count:g} s" if count >= 1 else f"{count * 1000:g} ms"
+
+
+def of_host(module: str, name: str) -> int:
+    """The value of a constant in the host's JavaScript, a product of whole numbers."""
+    text = (_HOST / module).read_text(encoding="utf-8")
+    found = re.search(rf"^(?:export )?const {name} = ([0-9_ *]+);", text, re.MULTILINE)
+    assert found is not None, f"{module} has no {name}"
+    return reduce(lambda product, factor: product * int(factor), found[1].split("*"), 1)
+
+
+def bounds() -> dict[str, tuple[Bound, ...]]:
+    """Every table by its title, in the order of the document."""
+    return {
+        "The configuration": _configuration(),
+        "What a client sends": _client(),
+        "Sessions, turns and answers": _sessions(),
+        "What is waited for": _waits(),
+        "Built-in tools of a session": _tools(),
+        "Granted tools of external MCP servers": _bridge(),
+        "Pi extensions": _extensions(),
+        "Pi hosts": _hosts(),
+        "Operators' commands": _commands(),
+    }
+
+
+def _configuration() -> tuple[Bound, ...]:
+    refused = "the file is refused"
+    return (
+        Bound("the file", size(rules.MAX_FILE_BYTES), refused),
+        Bound("depth of nesting", f"{rules.MAX_NESTING}", refused),
+        Bound("characters of a number", f"{rules.MAX_NUMBER_CHARACTERS}", refused),
+        Bound("external MCP servers of a profile", f"{model.MAX_SERVERS}", refused),
+        Bound("granted tools of a profile", f"{model.MAX_GRANTS}", refused),
+        Bound("arguments of an external MCP server", f"{model.MAX_ARGUMENTS}", refused),
+        Bound("variables of an external MCP server", f"{model.MAX_VARIABLES}", refused),
+        Bound("pinned extensions of a profile", f"{model.MAX_PINS}", refused),
+        Bound("characters of a pin", f"{pin.MAX_PIN_CHARACTERS}", refused),
+        Bound(
+            "open sessions of one server, unless `limits.maxSessions` says otherwise (at most 256)",
+            f"{model.DEFAULT_MAX_SESSIONS}",
+            "`session_limit_reached`",
+        ),
+    )
+
+
+def _client() -> tuple[Bound, ...]:
+    return (
+        Bound("one line", size(frames.MAX_LINE_BYTES), "JSON-RPC error -32600"),
+        Bound("depth of nesting", f"{frames.MAX_DEPTH}", "JSON-RPC error"),
+        Bound("requests under way", f"{intake.MAX_REQUESTS:,}", "JSON-RPC error -32600, under its id"),
+        Bound("bytes of requests under way", size(intake.MAX_BYTES), "the same"),
+        Bound("a prompt", f"{catalog.PROMPT_MAX_CHARACTERS:,} characters", "`invalid_arguments`"),
+        Bound("`waitMs`", f"{catalog.WAIT_MAX_MS:,} ms", "`invalid_arguments`"),
+    )
+
+
+def _sessions() -> tuple[Bound, ...]:
+    return (
+        Bound("an answer (`assistantText`)", size(answer.MAX_ANSWER_BYTES), "it is cut, and `truncated` is true"),
+        Bound("turns that a session keeps", f"{session.MAX_TURNS}", "the oldest is forgotten: `unknown_turn`"),
+        Bound(
+            "closed sessions that a second close still answers",
+            f"{registry.MAX_TOMBSTONES}",
+            "the oldest is forgotten: `unknown_session`",
+        ),
+        Bound("progress of a waiting call", f"one in {seconds(_WAIT.progress_interval_s)}", "the rest is not sent"),
+        Bound("one context file (`AGENTS.md`)", size(of_host("context.mjs", "MAX_CONTEXT_BYTES")), "it is left out"),
+    )
+
+
+def _waits() -> tuple[Bound, ...]:
+    started = "the start is refused with the step's code"
+    return (
+        Bound("each question about provider, model and credentials", seconds(_WAIT.check_step_s), started),
+        Bound("each step of Pi's at a start (load, open, bind)", seconds(_WAIT.creation_step_s), started),
+        Bound("Pi's word that it takes a prompt", seconds(_WAIT.preflight_s), "`prompt_timeout`"),
+        Bound("an abort, for each caller", seconds(_WAIT.abort_s), "`abort_timeout`; the session's host is ended"),
+        Bound("a close", seconds(_WAIT.close_s), "the session's host is ended"),
+        Bound("all sessions, at the end of the server", seconds(_WAIT.registry_shutdown_s), "their hosts are ended"),
+        Bound(
+            "the server's end, from the signal or the end of input",
+            seconds(lifecycle.PROCESS_SHUTDOWN_S),
+            "the process exits, whatever is left to do; keepers end the rest",
+        ),
+    )
+
+
+def _tools() -> tuple[Bound, ...]:
+    return (
+        Bound(
+            "a file that has to be held as a whole (an image, a file to edit)",
+            size(of_host("guard.mjs", "MAX_WHOLE_FILE_BYTES")),
+            "the tool says that the file is too large",
+        ),
+        Bound("links on the way to a file", f"{of_host('guard.mjs', 'MAX_LINKS')}", "the tool refuses the path"),
+    )
+
+
+def _bridge() -> tuple[Bound, ...]:
+    unavailable = "`external_mcp_unavailable`"
+    failed = "the tool call fails"
+    return (
+        Bound("all servers of a session until they are ready", seconds(_WAIT.mcp_startup_s), unavailable),
+        Bound("pages of a server's list", f"{bridge_catalog.MAX_PAGES}", unavailable),
+        Bound("tools of a server", f"{bridge_catalog.MAX_TOOLS}", unavailable),
+        Bound("description and schema of a granted tool", size(bridge_catalog.MAX_DEFINITION_BYTES), unavailable),
+        Bound("one message of a server", size(bridge_frames.MAX_FRAME_BYTES), failed),
+        Bound("one call", seconds(_WAIT.mcp_call_s), failed),
+        Bound("calls of a session at a time", f"{servers.MAX_CALLS}", failed),
+        Bound("a result", size(results.MAX_RESULT_BYTES), "the call fails with a sentence that says so"),
+        Bound(
+            "a server's own end, after the end of its input and again after TERM",
+            seconds(bridge_transport.GRACE_S),
+            "it is killed",
+        ),
+    )
+
+
+def _extensions() -> tuple[Bound, ...]:
+    return (
+        Bound("a package's manifest", size(resolve.MAX_MANIFEST_BYTES), "`extension_load_failed`"),
+        Bound("loading, opening, binding, each", seconds(_WAIT.creation_step_s), "`extension_load_failed`"),
+    )
+
+
+def _hosts() -> tuple[Bound, ...]:
+    ended = "the host is ended"
+    return (
+        Bound("start until ready", seconds(_WAIT.host_start_s), "`pi_runtime_unavailable`"),
+        Bound("an answer to a ping, while it owes one", seconds(_WAIT.host_ping_s), ended),
+        Bound("without sessions", seconds(_WAIT.host_idle_s), ended),
+        Bound("one message of the host protocol", size(protocol.MAX_FRAME_BYTES), ended),
+        Bound("its own end, once nobody holds its channel", seconds(host_process.GRACE_S), "it is killed"),
+    )
+
+
+def _commands() -> tuple[Bound, ...]:
+    return (
+        Bound("`setup`: waiting for another setup", seconds(world.LOCK_WITHIN_S), "`lock_busy`"),
+        Bound("`setup`: one command of a client", seconds(guardian.COMMAND_WITHIN_S), "it is ended; the target fails"),
+        Bound("`setup`: output of a client's command", size(guardian.OUTPUT_LIMIT_BYTES), "the same"),
+        Bound("`setup`: a client's answer that is read", size(base.ANSWER_LIMIT_BYTES), "`inspect_failed`"),
+        Bound("`setup --verify`: the whole handshake", seconds(verify.VERIFY_WITHIN_S), "`mcp_timeout`"),
+        Bound("`setup`: records of registrations", f"{ownership.MAX_RECORDS}", "`ownership_unavailable`"),
+        Bound("`runtime install`", seconds(install.INSTALL_WITHIN_S), "nothing has changed"),
+        Bound("`doctor`: an answer of Node", seconds(node.ANSWER_WITHIN_S), "Node counts as missing"),
+        Bound("`demo`: one step", seconds(demo_steps.STEP_LIMIT_S), "the step fails"),
+    )
