@@ -24,6 +24,7 @@ class Code(StrEnum):
     PROMPT_TIMEOUT = "prompt_timeout"
     ABORT_FAILED = "abort_failed"
     ABORT_TIMEOUT = "abort_timeout"
+    WORKSPACE_UNAVAILABLE = "workspace_unavailable"
     UNKNOWN_PROVIDER = "unknown_provider"
     UNKNOWN_MODEL = "unknown_model"
     LOCAL_AUTHENTICATION_MISSING = "local_authentication_missing"
@@ -58,6 +59,7 @@ MESSAGES: Final[dict[Code, str]] = {
     Code.PROMPT_TIMEOUT: "Pi prompt preflight timed out",
     Code.ABORT_FAILED: "Pi abort failed",
     Code.ABORT_TIMEOUT: "Pi abort timed out",
+    Code.WORKSPACE_UNAVAILABLE: "Workspace is unavailable",
     Code.UNKNOWN_PROVIDER: "Unknown provider",
     Code.UNKNOWN_MODEL: "Unknown model",
     Code.LOCAL_AUTHENTICATION_MISSING: "Local Pi authentication is missing",
@@ -95,6 +97,7 @@ class ConfigCode(StrEnum):
 class Stage(StrEnum):
     """The step of a session's creation at which it failed (for diagnostics only)."""
 
+    WORKSPACE = "workspace"
     RUNTIME = "runtime"
     PROVIDER = "provider"
     MODEL = "model"

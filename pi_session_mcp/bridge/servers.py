@@ -14,6 +14,7 @@ from pi_session_mcp.bridge.environment import VariableMissing, child_environment
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, Failed
 from pi_session_mcp.bridge.transport import Launch
 from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.platform.text import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -100,7 +101,8 @@ class ExternalServers:
             environment = child_environment(self._environ, server.env_from)
         except VariableMissing:
             raise Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS, server=alias) from None
-        launch = Launch((server.command, *server.args), environment, str(directory))
+        command = tuple(path_text(text) for text in (server.command, *server.args))
+        launch = Launch(command, environment, str(directory))
         return Connection(alias, launch, server.tools, call_s=self._bounds.call_s)
 
 

@@ -18,6 +18,7 @@ from pi_session_mcp.config.reading import read_once
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.config.strict_json import Parsed, TextFlaw, TreeFlaw, parse
 from pi_session_mcp.errors import ConfigCode
+from pi_session_mcp.platform.text import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,8 +142,8 @@ def _resolved(document: Document, directory: Path, *, fingerprint: str) -> Confi
 
 
 def _below(directory: Path, text: str) -> Path:
-    return Path(os.path.normpath(directory / text))
+    return Path(os.path.normpath(directory / path_text(text)))
 
 
 def _optional(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+    return None if text is None else Path(path_text(text))

@@ -13,7 +13,6 @@ from pi_session_mcp.doctor.facts import (
     NO_HOME,
     AgentFiles,
     Configured,
-    Directory,
     Facts,
     Held,
     Package,
@@ -26,6 +25,7 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy, Severity
+from pi_session_mcp.platform.directory import Directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,6 +175,7 @@ _DIRECTORIES: Final = {
     Directory.UNSEEN: (Id.WORKSPACE_MISSING, Remedy.UNCHECKED),
     Directory.MISSING: (Id.WORKSPACE_MISSING, Remedy.WORKSPACE),
     Directory.NOT_DIRECTORY: (Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY),
+    Directory.UNNAMEABLE: (Id.WORKSPACE_PATH_NOT_UTF8, Remedy.UTF8_WORKSPACE),
     Directory.UNREADABLE: (Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE),
     Directory.READ_ONLY: (Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE),
 }
@@ -190,6 +191,7 @@ def _workspace(workspace: Workspace, facts: Facts) -> Iterator[Check]:
     line = (
         Id.WORKSPACE_MISSING,
         Id.WORKSPACE_NOT_DIRECTORY,
+        Id.WORKSPACE_PATH_NOT_UTF8,
         Id.WORKSPACE_UNREADABLE,
         Id.WORKSPACE_NOT_WRITABLE,
         Id.WORKSPACE_CONTAINS_POLICY,
@@ -199,7 +201,7 @@ def _workspace(workspace: Workspace, facts: Facts) -> Iterator[Check]:
 
 
 def _finding(workspace: Workspace, *, has_coding_profile: bool) -> tuple[Id | None, Remedy]:
-    harmless = workspace.directory in {Directory.READ_ONLY, Directory.WRITABLE} and not has_coding_profile
+    harmless = workspace.directory.is_usable and not has_coding_profile
     if workspace.directory in _DIRECTORIES and not harmless:
         return _DIRECTORIES[workspace.directory]
     if harmless or workspace.holds is None:

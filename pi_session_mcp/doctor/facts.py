@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pi_session_mcp.platform.directory import Directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +59,6 @@ class Configured:
 @dataclass(frozen=True, slots=True)
 class Unnamed:
     """No file is named."""
-
-
-class Directory(StrEnum):
-    """What is at a workspace's path."""
-
-    UNSEEN = "unseen"
-    MISSING = "missing"
-    NOT_DIRECTORY = "not_directory"
-    UNREADABLE = "unreadable"
-    READ_ONLY = "read_only"
-    WRITABLE = "writable"
 
 
 class Held(StrEnum):

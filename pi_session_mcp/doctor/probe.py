@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,6 @@ from pi_session_mcp.doctor.facts import (
     NO_HOME,
     AgentFiles,
     Configured,
-    Directory,
     Facts,
     Held,
     Part,
@@ -30,6 +28,7 @@ from pi_session_mcp.doctor.facts import (
     Unseen,
     Workspace,
 )
+from pi_session_mcp.platform.directory import Directory
 from pi_session_mcp.platform.reading import read_regular
 
 if TYPE_CHECKING:
@@ -276,17 +275,9 @@ def _look_at_workspace(alias: str, path: Path, held: tuple[tuple[Held, Path], ..
 
 
 def _directory(path: Path) -> Directory:
-    try:
-        mode = path.stat().st_mode
-    except PermissionError:
-        return Directory.UNREADABLE
-    except (OSError, ValueError):  # absent, a dangling link, a circle of links, a name that is too long
-        return Directory.MISSING
-    if not stat.S_ISDIR(mode):
-        return Directory.NOT_DIRECTORY
-    if not os.access(path, os.R_OK | os.X_OK):
-        return Directory.UNREADABLE
-    return Directory.WRITABLE if os.access(path, os.W_OK) else Directory.READ_ONLY
+    from pi_session_mcp.platform.files import look_at_directory
+
+    return look_at_directory(path)
 
 
 def _first_below(workspace: Path, held: tuple[tuple[Held, Path], ...]) -> Held | None:

@@ -35,6 +35,7 @@ class Id(StrEnum):
     CONFIG_INVALID = "config_invalid"
     WORKSPACE_MISSING = "workspace_missing"
     WORKSPACE_NOT_DIRECTORY = "workspace_not_directory"
+    WORKSPACE_PATH_NOT_UTF8 = "workspace_path_not_utf8"
     WORKSPACE_UNREADABLE = "workspace_unreadable"
     WORKSPACE_NOT_WRITABLE = "workspace_not_writable"
     WORKSPACE_CONTAINS_POLICY = "workspace_contains_policy"
@@ -86,6 +87,10 @@ class Remedy(StrEnum):
     VALID_CONFIGURATION = "Correct the configuration at that place; `pi-session-mcp config check` looks at it again."
     WORKSPACE = "Create the directory, or correct the workspace's path in the configuration."
     WORKSPACE_DIRECTORY = "Name a directory as the workspace's path in the configuration."
+    UTF8_WORKSPACE = (
+        "Give the workspace's directory, and those above it, names that are valid UTF-8, "
+        "or name another directory in the configuration."
+    )
     READABLE_WORKSPACE = (
         "Give yourself read and search permission for the workspace's directory and for those above it."
     )
@@ -279,6 +284,15 @@ TABLE: Final = (
         "not a directory",
         "A file, or something else that is no directory, is at the workspace's path.",
         (Remedy.WORKSPACE_DIRECTORY,),
+    ),
+    Row(
+        Id.WORKSPACE_PATH_NOT_UTF8,
+        _ERROR,
+        ALIAS,
+        "named in UTF-8",
+        "path is not UTF-8",
+        "The name of the workspace's directory, or of one above it, is not valid UTF-8: Pi cannot be told of it.",
+        (Remedy.UTF8_WORKSPACE,),
     ),
     Row(
         Id.WORKSPACE_UNREADABLE,

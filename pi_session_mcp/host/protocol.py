@@ -174,13 +174,16 @@ def encode_done(done: Done) -> bytes:
 class Failed(_Frame):
     """The request failed. `code` is a word of the host's; a foreign text never passes.
 
-    `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `pi_configuration` means that Pi's own files
+    `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `workspace` means that the directory is not
+    there any more; `pi_configuration` means that Pi's own files
     are broken; `sdk_import` that the SDK could not be imported; `failed` everything else.
     """
 
     re: int
     ok: Literal[False]
-    code: Literal["failed", "pi_configuration", "sdk_import", "unknown_session", "exists", "order", "invalid"]
+    code: Literal[
+        "failed", "workspace", "pi_configuration", "sdk_import", "unknown_session", "exists", "order", "invalid"
+    ]
 
 
 class Succeeded(_Frame):

@@ -14,6 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.platform.directory import Directory
+from pi_session_mcp.platform.text import utf8_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -76,6 +79,23 @@ def is_program(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
     except (OSError, ValueError):
         return False
+
+
+def look_at_directory(path: Path) -> Directory:
+    """What is at `path` for this user. The one judgement of a workspace: a start and the doctor ask nothing else."""
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        return Directory.UNREADABLE
+    except (OSError, ValueError):  # absent, a dangling link, a circle of links, a name that is too long
+        return Directory.MISSING
+    if not stat.S_ISDIR(mode):
+        return Directory.NOT_DIRECTORY
+    if utf8_text(path) is None or utf8_text(os.path.realpath(path)) is None:
+        return Directory.UNNAMEABLE
+    if not os.access(path, os.R_OK | os.X_OK):
+        return Directory.UNREADABLE
+    return Directory.WRITABLE if os.access(path, os.W_OK) else Directory.READ_ONLY
 
 
 def can_make(directory: Path) -> bool:

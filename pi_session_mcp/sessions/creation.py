@@ -13,6 +13,7 @@ from pi_session_mcp.host.protocol import HostGone
 from pi_session_mcp.host.selection import CHECKS
 from pi_session_mcp.sessions.hosted import HostedSession
 from pi_session_mcp.sessions.pinned import PinnedExtensions
+from pi_session_mcp.sessions.reading import refuse_unusable
 from pi_session_mcp.sessions.steps import bind, check, load, open_session
 from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verified_bound
 
@@ -56,6 +57,8 @@ class HostedSessions:
 
     async def create(self, spec: SessionSpec, events: SessionEvents) -> HostedSession:
         """See `ports.PiSessions.create`."""
+        # First, whatever the profile is: the judgement of a workspace does not depend on what else is wrong.
+        await refuse_unusable(spec.directory, within_s=self._deadlines.check_step_s)
         extensions = await PinnedExtensions.resolve(spec.profile, self._place, within_s=self._deadlines.check_step_s)
         session = await self._place_session(events, own_host=bool(extensions))
         try:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import anyio
-from anyio import to_thread
-
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions import pin
 from pi_session_mcp.extensions.resolve import Place, Resolved, confirm_unchanged, resolve_all
+from pi_session_mcp.sessions.reading import read_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,9 +62,7 @@ class PinnedExtensions:
 
 
 async def _reading(read: Callable[[], T], stage: Stage, within_s: float) -> T:
-    """Read in a thread, since a file system may take its time; a thread that it keeps for ever is left behind."""
     try:
-        with anyio.fail_after(within_s):
-            return await to_thread.run_sync(read, abandon_on_cancel=True)
+        return await read_within(read, within_s=within_s)
     except TimeoutError:
         raise Refusal(Code.EXTENSION_LOAD_FAILED, stage=stage) from None

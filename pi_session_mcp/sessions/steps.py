@@ -19,6 +19,8 @@ from pi_session_mcp.host.protocol import (
     OpenResult,
     RegisteredTool,
 )
+from pi_session_mcp.platform.text import utf8_text
+from pi_session_mcp.sessions.reading import workspace_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +45,7 @@ async def load(
     except TimeoutError:
         raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
     except HostFailed as failure:
-        _refuse_pi_configuration(failure)
+        _refuse_world(failure)
         raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
     return ()
 
@@ -60,7 +62,7 @@ async def _load_extensions(
         session.end_host()
         raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD) from None
     except HostFailed as failure:
-        _refuse_pi_configuration(failure)
+        _refuse_world(failure)
     # Before its outcome is judged: what failed may be a version that nobody has pinned.
     await extensions.confirm_unchanged(within_s=deadlines.check_step_s)
     return _registered(loaded, extensions)
@@ -130,10 +132,20 @@ def extension_tools(registered: Sequence[RegisteredTool]) -> tuple[ExtensionTool
 
 
 def _load_request(session: HostedSession, spec: SessionSpec, extensions: PinnedExtensions | None = None) -> Load:
-    entries = [] if extensions is None else [str(path) for path in extensions.entries]
-    return Load(session=session.key, cwd=str(spec.directory), fileAccess=spec.profile.file_access, entries=entries)
+    entries = [utf8_text(path) for path in extensions.entries] if extensions else []
+    if extensions is not None and None in entries:
+        raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD, entries=[entries.index(None)])
+    cwd = utf8_text(spec.directory)
+    if cwd is None:
+        raise workspace_unavailable()
+    return Load(
+        session=session.key, cwd=cwd, fileAccess=spec.profile.file_access, entries=[entry for entry in entries if entry]
+    )
 
 
-def _refuse_pi_configuration(failure: HostFailed) -> None:
+def _refuse_world(failure: HostFailed) -> None:
+    """Raise `Refusal` for what failed outside of Pi, and of any extension."""
+    if failure.code == "workspace":
+        raise workspace_unavailable() from None
     if failure.code == "pi_configuration":
         raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME) from None

@@ -73,7 +73,10 @@ def fill(workspace: Path, marker: Path) -> None:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWorld]:
     with RealWorld(tmp_path_factory.mktemp("hostile") / "world", ensure_installed()) as made:
         fill(made.workspace, made.directory / "marker")
-        made.configure(workspaces={"project": str(made.workspace), "missing": str(made.directory / "missing")})
+        (made.directory / "café").mkdir()
+        (made.directory / "café" / "crème.txt").write_text("brûlée")
+        places = {"project": "workspace", "missing": "missing", "accent": "café"}
+        made.configure(workspaces={alias: str(made.directory / name) for alias, name in places.items()})
         yield made
 
 
@@ -141,6 +144,16 @@ def test_reading_three_gigabytes_holds_nobody_up_and_can_be_aborted(world: RealW
     assert turn["state"] == "aborted"
 
 
+def test_a_workspace_with_an_accent_is_one_like_others_where_the_locale_has_none(
+    world: RealWorld, child: Child
+) -> None:
+    started = child.call("pi_session_start", workspace="accent", executionProfile="coder")
+    session = started["session"]["id"]
+
+    assert answer_of(world, child, session, Call("read", {"path": "crème.txt"})) == "brûlée"
+    assert answer_of(world, child, session, Call("bash", {"command": "cat crème.txt"})) == "brûlée"
+
+
 @contextmanager
 def full_pipe() -> Iterator[int]:
     """The writing end of a pipe that takes nothing, as of a parent that never reads."""
@@ -167,7 +180,7 @@ def test_a_parent_that_never_reads_stderr_holds_nothing_up(world: RealWorld) -> 
         child.send_raw(b"no message\n")
         assert child.receive()["error"]["code"] == -32700
         for _ in range(3):  # each is worth a diagnostic
-            assert child.call("pi_session_start", workspace="missing")["error"]["code"] == "pi_session_creation_failed"
+            assert child.call("pi_session_start", workspace="missing")["error"]["code"] == "workspace_unavailable"
         assert run_turn(child, world.start_session(child), "hello")["state"] == "completed"
         child.close_stdin()
         assert child.wait() == 0

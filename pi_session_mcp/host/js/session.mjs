@@ -67,7 +67,7 @@ export class Session {
     return this.#step("new", "loaded", async () => {
       const { cwd, fileAccess, entries } = this.#request;
       if (![cwd, ...(entries ?? [])].every(isAbsolute)) throw new Failure("invalid");
-      if (!(await stat(cwd)).isDirectory()) throw new Failure("failed");
+      if (!(await isDirectory(cwd))) throw new Failure("workspace");
       if (fileAccess === "workspace") this.#root = await realLocation(cwd);
       this.#services = await makeServices(this.#sdk, { cwd, entries: entries ?? [], signal: this.#gone.signal });
       return this.#loadResult();
@@ -350,6 +350,14 @@ export class Session {
     if (!this.#session) throw new Failure("order");
     return this.#session;
   }
+}
+
+/** @param {string} path */
+function isDirectory(path) {
+  return stat(path).then(
+    (seen) => seen.isDirectory(),
+    () => false,
+  );
 }
 
 /** @param {unknown} name extensions may register anything; what is no usable name becomes one that is refused */

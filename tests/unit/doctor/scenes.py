@@ -342,6 +342,14 @@ def _permit(here: Installation) -> None:
     here.workspace.chmod(0o700)
 
 
+@scene(Id.WORKSPACE_PATH_NOT_UTF8, Remedy.UTF8_WORKSPACE, _correct_the_path, only_on="linux")
+def _workspace_with_a_name_that_is_not_utf8(here: Installation) -> None:
+    odd = here.root / os.fsdecode(b"odd-\xff")
+    (odd / "code").mkdir(parents=True)
+    here.workspace.rmdir()
+    here.workspace.symlink_to(odd / "code")
+
+
 @scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit)
 def _workspace_without_permission(here: Installation) -> None:
     here.workspace.chmod(0)

@@ -12,7 +12,6 @@ from pi_session_mcp.doctor.facts import (
     NO_HOME,
     AgentFiles,
     Configured,
-    Directory,
     Facts,
     Held,
     Package,
@@ -23,6 +22,7 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.doctor.words import ORDER, TABLE, Id, Remedy, Severity
+from pi_session_mcp.platform.directory import Directory
 
 FINE = Facts(
     python=MINIMUM_PYTHON,

@@ -15,10 +15,11 @@ from pi_session_mcp.cli.examination import outcome
 from pi_session_mcp.cli.render import failure_report, human_text, json_report
 from pi_session_mcp.cli.streams import Form
 from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.facts import Directory, Part, Refused, State, Unnamed, Unseen, Workspace
+from pi_session_mcp.doctor.facts import Part, Refused, State, Unnamed, Unseen, Workspace
 from pi_session_mcp.doctor.report import Report
 from pi_session_mcp.doctor.words import TABLE, Severity
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.platform.directory import Directory
 from tests.unit.doctor.test_checks import FINE
 from tools import doctor_reference
 
