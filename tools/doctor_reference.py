@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
+from pi_session_mcp.config.place import Source
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Row, Severity
 from tools.generated import Generated
 
@@ -65,6 +66,10 @@ def _report() -> dict[str, Any]:
         "ok": {"type": "boolean", "description": "Whether exitCode is 0."},
         "exitCode": {"enum": [0, 1, 2], "description": "0 all is well, 1 warnings only, 2 an error."},
         "packageVersion": {"type": "string"},
+        "configurationSource": {
+            "const": Source.DEFAULT_PLACE.value,
+            "description": "The configuration is at the default place; left out where a variable or nothing names one.",
+        },
         "checks": {
             "type": "array",
             "items": {"$ref": "#/$defs/check"},
@@ -72,7 +77,7 @@ def _report() -> dict[str, Any]:
             "what comes after it in its line is followed by no check of that line.",
         },
     }
-    return _closed(properties)
+    return _closed(properties, optional=("configurationSource",))
 
 
 def _no_report() -> dict[str, Any]:

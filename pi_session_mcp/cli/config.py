@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import typer
 
-from pi_session_mcp.cli import config_init
+from pi_session_mcp.cli import config_init, operator_file
+from pi_session_mcp.cli.operator_file import refusal
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
 
-if TYPE_CHECKING:
-    from pi_session_mcp.config.errors import ConfigError
-
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
+__all__ = ["group", "refusal"]
 
 HELP: Final = """Write, check or explain the configuration.
 
@@ -27,8 +23,9 @@ Example:
 
 _CHECK_HELP: Final = """Check the configuration and start nothing.
 
-The file is the one that PI_SESSION_MCP_CONFIG names; a relative path is taken from the current directory. An error
-names its place in the file and the rule that it breaks, never a value. The exit status is 2 when the file is refused.
+The file is the one that PI_SESSION_MCP_CONFIG names (a relative path is taken from the current directory), else the
+one at the default place, ~/.config/pi-session-mcp/config.json. An error names its place in the file and the rule that
+it breaks, never a value. The exit status is 2 when the file is refused.
 
 \b
 Example:
@@ -64,24 +61,13 @@ def schema() -> Command:
 
 
 def _check(_show: Show) -> Answer:
-    from pi_session_mcp.config.errors import ConfigError
-    from pi_session_mcp.config.load import config_path_for_operator, load
-
-    try:
-        configuration = load(config_path_for_operator(os.environ, Path.cwd()))
-    except ConfigError as refused:
-        return refusal(refused)
-    fingerprint = configuration.fingerprint
-    blocks = (Line(Mark.OK, "valid", "The configuration is valid."), Facts((("fingerprint", fingerprint),)))
-    return Outcome(ExitStatus.OK, {"fingerprint": fingerprint}, blocks)
-
-
-def refusal(refused: ConfigError) -> Outcome:
-    """The outcome of any command that could not load the configuration: code, place and rule, never a value."""
-    report = refused.to_report()
-    place = () if report.get("pointer") == "" else (("place", refused.place),)
-    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((*place, ("rule", refused.rule))))
-    return Outcome(ExitStatus.CHECK_FAILED, report, blocks)
+    seen = operator_file.read()
+    if isinstance(seen, Outcome):
+        return seen
+    fingerprint = seen.configuration.fingerprint
+    rows = (("fingerprint", fingerprint), ("read from", seen.source.words))
+    blocks = (Line(Mark.OK, "valid", "The configuration is valid."), Facts(rows))
+    return Outcome(ExitStatus.OK, {"fingerprint": fingerprint, **seen.source.members("source")}, blocks)
 
 
 def _schema(_show: Show) -> Answer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Misuse, Outcome, Show, Verbatim
+from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Misuse, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ HELP: Final = """Write a first configuration; never over a file.
 
 The providers and models are those that Pi knows on this machine: its files are read, and nothing is run or connected
 to. On a terminal you are asked for what is neither named nor clear; elsewhere that is refused, and the names to choose
-from are listed. The file is the one that --output names, or PI_SESSION_MCP_CONFIG, or else
-~/.config/pi-session-mcp/config.json.
+from are listed. The file is the one that --output names, or PI_SESSION_MCP_CONFIG, or else the default place,
+~/.config/pi-session-mcp/config.json, which every command but serve reads when the variable is not set.
 
 \b
 Examples:
@@ -36,11 +36,13 @@ VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 
 _MAX_NAMES: Final = 40
 _TRY: Final = "Try: pi-session-mcp config init --help"
-_DEFAULT_PLACE: Final = (".config", "pi-session-mcp", "config.json")
-_NEXT: Final = "Run `pi-session-mcp doctor`, then `pi-session-mcp setup --apply TARGET`."
-_NEXT_WITH_VARIABLE: Final = f"{_NEXT} For both, say first where the configuration is:"
-_EXPORT: Final = 'export PI_SESSION_MCP_CONFIG="$HOME/.config/pi-session-mcp/config.json"'
-_EXISTS: Final = "Name another file with --output, or edit the one that is there."
+_NEXT: Final = "Run `pi-session-mcp doctor`."
+_NEXT_WITH_VARIABLE: Final = (
+    "Set PI_SESSION_MCP_CONFIG to the absolute path of this file, then run `pi-session-mcp doctor`."
+)
+_EXISTS: Final = (
+    "Edit or remove what is there (`pi-session-mcp config check` reads it), or name another file with --output."
+)
 _UNWRITABLE: Final = "Name a file in a directory that exists and that you can write to, with --output."
 _NO_HOME: Final = "Set HOME, or name the file with --output."
 
@@ -111,7 +113,7 @@ def init(
 
 def _init(wanted: Wanted, show: Show, *, may_ask: bool) -> Answer:
     from pi_session_mcp.cli.asking import somebody_is_there
-    from pi_session_mcp.cli.config import refusal
+    from pi_session_mcp.cli.operator_file import refusal
     from pi_session_mcp.config.errors import ConfigError
     from pi_session_mcp.config.initial import text_of
     from pi_session_mcp.config.load import interpret
@@ -130,20 +132,28 @@ def _init(wanted: Wanted, show: Show, *, may_ask: bool) -> Answer:
     except ConfigError as refused:
         return refusal(refused)
     _write(path, content, make_directory=is_default)
-    return _written(chosen, known, fingerprint, is_default=is_default)
+    return _written(chosen, known, fingerprint, following=_NEXT if _is_read_by_commands(path) else _NEXT_WITH_VARIABLE)
 
 
 def _place(wanted: Wanted) -> tuple[Path, bool]:
-    """The file to write, absolute, and whether it is the one that nobody named."""
-    from pi_session_mcp.platform.paths import home_directory
+    """The file to write, absolute, and whether it is the one at the default place, whose directory may be made."""
+    from pi_session_mcp.config.place import default_place
 
     named = wanted.output or os.environ.get(VARIABLE)
     if named:
         return Path.cwd() / Path(named), False
-    home = home_directory(os.environ)
-    if home is None:
+    usual = default_place(os.environ)
+    if usual is None:
         raise _Stop(_failed("home_missing", _NO_HOME))
-    return home.joinpath(*_DEFAULT_PLACE), True
+    return usual, True
+
+
+def _is_read_by_commands(path: Path) -> bool:
+    """Whether the file that was written is where the other commands look, as things are in this shell."""
+    from pi_session_mcp.config.place import place_to_read
+
+    read = place_to_read(os.environ.get(VARIABLE, ""), os.environ, Path.cwd())
+    return read is not None and read.path == path
 
 
 def _known() -> tuple[Known, Path | None]:
@@ -283,17 +293,14 @@ def _write(path: Path, content: bytes, *, make_directory: bool) -> None:
         raise _Stop(_failed("config_unwritable", _UNWRITABLE)) from None
 
 
-def _written(chosen: Initial, known: Known, fingerprint: str, *, is_default: bool) -> Outcome:
+def _written(chosen: Initial, known: Known, fingerprint: str, *, following: str) -> Outcome:
     is_known = known.model(chosen.provider, chosen.model) is not None
     selection = {"provider": chosen.provider, "model": chosen.model, "thinkingLevel": chosen.thinking_level}
     members: dict[str, Json] = {"fingerprint": fingerprint, **selection, "modelKnown": is_known}
     shown = (("provider", chosen.provider), ("model", chosen.model), ("thinking", chosen.thinking_level))
     unknown = () if is_known else (("note", "Pi's files on this machine do not name this model."),)
-    following = (("next", _NEXT_WITH_VARIABLE if is_default else _NEXT),)
     line = Line(Mark.OK, "written", "The configuration is written, and valid.")
-    # On lines of their own, since they are copied.
-    copied = (Verbatim(_EXPORT),) if is_default else ()
-    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *unknown, *following)), *copied))
+    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *unknown, ("next", following)))))
 
 
 def _failed(code: str, remedy: str) -> Outcome:

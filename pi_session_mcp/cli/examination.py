@@ -24,7 +24,8 @@ def examine(show: Show) -> Answer:
     from pi_session_mcp.doctor.report import Report
 
     with show.working("Looking at this installation"):
-        report = Report(decide(look(World.here())))
+        seen = look(World.here())
+        report = Report(decide(seen), configuration_from=seen.configuration_from)
     return outcome(report)
 
 
@@ -41,7 +42,13 @@ def _blocks(report: Report) -> Iterator[Block]:
             yield from _shown(check)
         if group:
             yield Prose("")
+    yield from _source(report)
     yield Line(_MARKS[report.worst], _verdict_word(report), f"{_counted(report)} Next: {report.next_command}")
+
+
+def _source(report: Report) -> Iterator[Block]:
+    if report.configuration_from is not None:
+        yield Line(Mark.NOTE, "read", f"the configuration, from {report.configuration_from.words}")
 
 
 def _shown(check: Check) -> Iterator[Block]:

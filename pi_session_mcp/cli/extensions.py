@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
-from pi_session_mcp.cli.config import refusal
+from pi_session_mcp.cli import operator_file
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
@@ -53,14 +52,8 @@ def _extensions() -> None:
 
 
 def _check(_show: Show) -> Answer:
-    from pi_session_mcp.config.errors import ConfigError
-    from pi_session_mcp.config.load import config_path_for_operator, load
-
-    try:
-        configuration = load(config_path_for_operator(os.environ, Path.cwd()))
-    except ConfigError as refused:
-        return refusal(refused)
-    return _checked(configuration)
+    seen = operator_file.read()
+    return seen if isinstance(seen, Outcome) else _checked(seen.configuration)
 
 
 def _checked(configuration: Configuration) -> Outcome:
@@ -71,7 +64,7 @@ def _checked(configuration: Configuration) -> Outcome:
     if not any(profile.extensions for profile in configuration.execution_profiles.values()):
         return _found(())
     try:
-        place = agent_directory(configuration, os.environ, Path.cwd())
+        place = agent_directory(configuration, os.environ, operator_file.working_directory())
     except Refusal as no_home:
         blocks = (Line(Mark.FAILED, "failed", no_home.code.value), Facts((("do", _NO_HOME),)))
         return Outcome(ExitStatus.CHECK_FAILED, {"code": no_home.code.value, "remediation": _NO_HOME}, blocks)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
-from pi_session_mcp.cli.config import VARIABLE, refusal
+from pi_session_mcp.cli import operator_file
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Line, Mark, Outcome, Say, Show
 
@@ -36,8 +35,8 @@ Example:
 
 _STATUS_HELP: Final = """Say which Node and Pi SDK would be used.
 
-The exit status is 2 when sessions could not start with them. If PI_SESSION_MCP_CONFIG is set, what that file says about
-the runtime counts.
+The exit status is 2 when sessions could not start with them. If there is a configuration, what it says about the
+runtime counts.
 
 \b
 Example:
@@ -81,7 +80,7 @@ def _install(show: Show) -> Answer:
     if isinstance(asked, Outcome):
         return asked
     with show.working(_PHASES["checking"]) as say:
-        untrusted = tuple(untrusted_directories(asked, Path.cwd()))
+        untrusted = tuple(untrusted_directories(asked, operator_file.working_directory()))
         result = run(Installer(environ=os.environ, untrusted=untrusted, watch=_watcher(say)))
     return _installed(result)
 
@@ -93,23 +92,18 @@ def _status(show: Show) -> Answer:
     if isinstance(asked, Outcome):
         return asked
     with show.working("Looking for Node and the Pi SDK"):
-        seen = look(asked, os.environ, Path.cwd())
+        seen = look(asked, os.environ, operator_file.working_directory())
     return _seen(seen)
 
 
 def _asked() -> Asked | Outcome:
-    """What the configuration says about the runtime; nothing when none is named, and its refusal when it is invalid."""
+    """What the configuration says about the runtime; nothing when there is none, and its refusal when it is invalid."""
     from pi_session_mcp.runtime.asked import NothingAsked
 
-    if not os.environ.get(VARIABLE):
-        return NothingAsked()
-    from pi_session_mcp.config.errors import ConfigError
-    from pi_session_mcp.config.load import config_path_for_operator, load
-
-    try:
-        return load(config_path_for_operator(os.environ, Path.cwd()))
-    except ConfigError as refused:
-        return refusal(refused)
+    seen = operator_file.read_if_any()
+    if seen is None or isinstance(seen, Outcome):
+        return seen or NothingAsked()
+    return seen.configuration
 
 
 def _watcher(say: Say) -> Watcher:

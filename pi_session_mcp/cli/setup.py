@@ -21,7 +21,7 @@ HELP: Final = """Register with MCP clients, or see what would be done.
 
 Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean the
 current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is
-registered as pi-session-mcp, with this installation's own path and the configuration that PI_SESSION_MCP_CONFIG names.
+registered as pi-session-mcp, with this installation's own path and that of the configuration, both absolute.
 A registration that this command did not make is never replaced or removed. The exit status is 0 when all is as asked
 for, and 1 when something is left to do.
 

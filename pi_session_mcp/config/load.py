@@ -23,9 +23,17 @@ from pi_session_mcp.platform.text import path_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pi_session_mcp.config.place import Place
     from pi_session_mcp.config.strict_json import Tree
 
-__all__ = ["ConfigError", "config_path_for_operator", "config_path_for_server", "interpret", "load"]
+__all__ = [
+    "ConfigError",
+    "config_path_for_operator",
+    "config_path_for_server",
+    "interpret",
+    "load",
+    "place_for_operator",
+]
 
 VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 
@@ -57,17 +65,23 @@ def config_path_for_server(environ: Mapping[str, str]) -> Path:
     return Path(named)
 
 
-def config_path_for_operator(environ: Mapping[str, str], cwd: Path) -> Path:
-    """The path that the variable names, for the operator's commands: a relative one counts from `cwd`, absolute.
+def place_for_operator(environ: Mapping[str, str], cwd: Path) -> Place:
+    """Where the operator's commands read the configuration, as `config.place` says, and what says so.
 
-    Raises `ConfigError` (`config_path_required`) when the variable is unset or empty.
+    Raises `ConfigError` (`config_path_required`) when no file is named and none is at the default place.
     """
     from pi_session_mcp.config.environment import read_environment  # `serve` must not pay for pydantic-settings
+    from pi_session_mcp.config.place import place_to_read
 
-    named = read_environment(environ).path
-    if not named:
+    place = place_to_read(read_environment(environ).path, environ, cwd)
+    if place is None:
         raise ConfigError(ConfigCode.PATH_REQUIRED, Rule.VARIABLE_UNSET)
-    return cwd / named
+    return place
+
+
+def config_path_for_operator(environ: Mapping[str, str], cwd: Path) -> Path:
+    """The path alone; see `place_for_operator`."""
+    return place_for_operator(environ, cwd).path
 
 
 def load(path: Path) -> Configuration:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from pi_session_mcp.config.place import Source
     from pi_session_mcp.platform.directory import Directory
 
 
@@ -121,3 +122,5 @@ class Facts:
     state: State | Unseen
     pending: tuple[str, ...] | Unseen | None
     pins: tuple[Pinned, ...]
+    configuration_from: Source | None = None
+    """What says where the configuration is; `None` where nothing does."""

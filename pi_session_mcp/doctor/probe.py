@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.config.place import Place
     from pi_session_mcp.doctor import facts
     from pi_session_mcp.runtime.asked import Asked
     from pi_session_mcp.runtime.locate import Sdk
@@ -81,7 +82,7 @@ class _Runtime:
 
 def look(world: World) -> Facts:
     """Look once. Writes nothing, opens no socket, and runs `node --version` at most. Never raises."""
-    configuration, loaded = _survive(partial(_look_at_configuration, world), (Unseen(), None))
+    place, configuration, loaded = _survive(partial(_look_at_configuration, world), (None, Unseen(), None))
     asked = loaded or _survive(_nothing_asked, None)
     agent_directory = _survive(partial(_agent_directory, asked, world), Unseen())
     nothing = _Runtime(Unseen(), Unseen(), Unseen())
@@ -89,7 +90,7 @@ def look(world: World) -> Facts:
     state_directory = _survive(partial(_state_directory, world), Unseen())
     state, pending = _survive(partial(_look_at_state, state_directory, world), (Unseen(), None))
     held = (
-        *((Held.CONFIGURATION, path) for path in _configuration_path(world)),
+        *((Held.CONFIGURATION, one.path) for one in (place,) if one is not None),
         *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
         *((Held.RUNTIME, path) for path in (*runtime.places, Path(__file__).parents[1])),
         *((Held.STATE, path) for path in (state_directory,) if isinstance(path, Path)),
@@ -102,6 +103,7 @@ def look(world: World) -> Facts:
         sdk=runtime.sdk,
         agent_files=_survive(partial(_look_at_agent_files, agent_directory), Unseen()),
         configuration=configuration,
+        configuration_from=None if place is None else place.source,
         has_coding_profile=_has_coding_profile(loaded),
         workspaces=tuple(
             _look_at_workspace(alias, path, held) for alias, path in (loaded.workspaces if loaded else {}).items()
@@ -127,23 +129,19 @@ def _look_at_package(world: World) -> facts.Package:
     return look_at_package(world.package_root)
 
 
-def _configuration_path(world: World) -> tuple[Path, ...]:
-    named = world.environ.get(_VARIABLE, "")
-    return (world.cwd / named,) if named else ()
-
-
-def _look_at_configuration(world: World) -> tuple[facts.Configuration, Configuration | None]:
+def _look_at_configuration(world: World) -> tuple[Place | None, facts.Configuration, Configuration | None]:
     from pi_session_mcp.config.errors import ConfigError
     from pi_session_mcp.config.load import load
+    from pi_session_mcp.config.place import place_to_read
 
-    if not _configuration_path(world):
-        return Unnamed(), None
-    (path,) = _configuration_path(world)
+    place = place_to_read(world.environ.get(_VARIABLE, ""), world.environ, world.cwd)
+    if place is None:
+        return None, Unnamed(), None
     try:
-        return Configured(), load(path)
+        return place, Configured(), load(place.path)
     except ConfigError as refused:
-        place = (refused.pointer, refused.line, refused.column)
-        return Refused(refused.code.value, refused.rule, *place), None
+        where = (refused.pointer, refused.line, refused.column)
+        return place, Refused(refused.code.value, refused.rule, *where), None
 
 
 def _nothing_asked() -> Asked:

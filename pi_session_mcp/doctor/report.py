@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pi_session_mcp import __version__
-from pi_session_mcp.doctor.words import Remedy, Severity
+from pi_session_mcp.doctor.words import Id, Remedy, Severity
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
+    from pi_session_mcp.config.place import Source
     from pi_session_mcp.doctor.checks import Check
 
 Member: TypeAlias = str | int
@@ -18,6 +19,8 @@ Member: TypeAlias = str | int
 _COMMAND: Final = re.compile(r"`(pi-session-mcp [a-z -]+)`")
 _WHEN_FINE: Final = "pi-session-mcp demo"
 _LOOK_AGAIN: Final = "pi-session-mcp doctor"
+_DECIDE_FOR_COMMANDS: Final = frozenset({Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID})
+"""To be mended first: the other commands refuse to run with such a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Report:
 
     checks: tuple[Check, ...]
     package_version: str = __version__
+    configuration_from: Source | None = None
+    """What says where the configuration is; `None` where nothing does."""
 
     def of(self, severity: Severity) -> tuple[Check, ...]:
         """The checks of one severity, in order."""
@@ -52,11 +57,14 @@ class Report:
         """What to type next: the first command that a remedy of the worst findings names."""
         if self.worst is Severity.OK:
             return _WHEN_FINE
-        return next((command for check in self.of(self.worst) if (command := _command(check))), _LOOK_AGAIN)
+        found = sorted(self.of(self.worst), key=lambda check: check.id not in _DECIDE_FOR_COMMANDS)
+        return next((command for check in found if (command := _command(check))), _LOOK_AGAIN)
 
     def members(self) -> dict[str, str | list[dict[str, Member]]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
-        return {"packageVersion": self.package_version, "checks": [check_members(check) for check in self.checks]}
+        source = {} if self.configuration_from is None else self.configuration_from.members("configurationSource")
+        checks = [check_members(check) for check in self.checks]
+        return {"packageVersion": self.package_version, **source, "checks": checks}
 
 
 def _command(check: Check) -> str | None:

@@ -76,14 +76,14 @@ class Remedy(StrEnum):
     )
     AGENT_DIRECTORY = "Set HOME, or piAgentDirectory in the configuration."
     NAME_CONFIGURATION = (
-        "Write a configuration, by hand or with `pi-session-mcp config init`, "
-        "and set PI_SESSION_MCP_CONFIG to its absolute path."
+        "Write a configuration with `pi-session-mcp config init`, "
+        "or set PI_SESSION_MCP_CONFIG to the absolute path of one that you have."
     )
     WRITE_CONFIGURATION = (
-        "Write the file that PI_SESSION_MCP_CONFIG names, by hand or with `pi-session-mcp config init`, "
-        "or correct the variable."
+        "Write the configuration where it is looked for, by hand or with `pi-session-mcp config init`, "
+        "or correct PI_SESSION_MCP_CONFIG."
     )
-    READABLE_CONFIGURATION = "Make the file that PI_SESSION_MCP_CONFIG names a regular file that you can read."
+    READABLE_CONFIGURATION = "Make the configuration a regular file that you can read."
     VALID_CONFIGURATION = "Correct the configuration at that place; `pi-session-mcp config check` looks at it again."
     WORKSPACE = "Create the directory, or correct the workspace's path in the configuration."
     WORKSPACE_DIRECTORY = "Name a directory as the workspace's path in the configuration."
@@ -245,7 +245,8 @@ TABLE: Final = (
         "configuration",
         "there",
         "missing",
-        "`PI_SESSION_MCP_CONFIG` is not set, or the file that it names does not exist.",
+        "`PI_SESSION_MCP_CONFIG` names a file that does not exist, or it is not set and nothing is at "
+        "[the default place](configuration.md#where-the-file-is).",
         (Remedy.NAME_CONFIGURATION, Remedy.WRITE_CONFIGURATION),
     ),
     Row(

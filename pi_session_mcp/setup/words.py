@@ -24,8 +24,10 @@ WORDS: Final[dict[SetupCode, Words]] = {
         "No target is named, or more than one operation is.", "Name one operation and at least one target."
     ),
     SetupCode.CONFIG_REQUIRED: Words(
-        "PI_SESSION_MCP_CONFIG names no configuration, or one at a path that clients cannot show exactly.",
-        "Set PI_SESSION_MCP_CONFIG to the configuration's path, without control characters, outer white space and ${.",
+        "PI_SESSION_MCP_CONFIG names no configuration and none is at the default place, "
+        "or it is at a path that clients cannot show exactly.",
+        "Set PI_SESSION_MCP_CONFIG to the configuration's path, without control characters, outer white space and ${. "
+        "If there is none, write one with `pi-session-mcp config init`.",
     ),
     SetupCode.PLATFORM_UNSUPPORTED: Words(
         "This operating system is neither Linux nor macOS.", "Register by hand; docs/setup.md says how."

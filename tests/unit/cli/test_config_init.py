@@ -124,8 +124,54 @@ def test_the_variable_names_the_file_and_without_it_there_is_a_usual_place(shell
     assert named.code == usual.code == 0
     assert load(shell.home / "named.json")
     assert load(shell.home / ".config" / "pi-session-mcp" / "config.json")
-    assert '  export PI_SESSION_MCP_CONFIG="$HOME/.config/pi-session-mcp/config.json"' in usual.out.splitlines()
+    assert "PI_SESSION_MCP_CONFIG" not in usual.out
     assert str(shell.home) not in named.out + usual.out
+
+
+@pytest.mark.usefixtures("pi")
+def test_what_was_written_is_what_the_other_commands_read_without_a_variable(shell: Shell) -> None:
+    assert init(shell, "--model", "plain").code == 0
+
+    checked = report(shell.run("config", "check", "--json"))
+    assert (checked["ok"], checked["source"]) == (True, "default_place")
+    assert "read from   the default place" in shell.run("config", "check").out
+    assert report(shell.run("extensions", "check", "--json"))["extensions"] == []
+    examined = json.loads(shell.run("doctor", "--json").out)
+    assert examined["configurationSource"] == "default_place"
+    assert {one["id"] for one in examined["checks"] if one["subject"] == "app"} >= {"workspace_missing"}
+
+
+@pytest.mark.usefixtures("pi")
+def test_the_variable_comes_before_the_default_place_and_is_named(shell: Shell) -> None:
+    init(shell, "--model", "plain")
+    init(shell, "--model", "thinking", "--output", "c.json")
+    fingerprint = load(shell.home / "c.json").fingerprint
+
+    checked = report(shell.run("config", "check", "--json", env={VARIABLE: "c.json"}))
+
+    assert checked["fingerprint"] == fingerprint
+    assert "source" not in checked
+    assert "the configuration, from PI_SESSION_MCP_CONFIG" in shell.run("doctor", env={VARIABLE: "c.json"}).out
+
+
+@pytest.mark.usefixtures("pi")
+def test_a_file_that_no_command_would_look_for_is_said_to_need_the_variable(shell: Shell) -> None:
+    made = shell.run("config", "init", "--workspace", "app=.", "--model", "plain", "--output", "c.json")
+
+    assert "Set PI_SESSION_MCP_CONFIG to the absolute path of this file" in " ".join(made.out.split())
+
+
+def test_a_default_file_that_is_refused_refuses_every_command_that_reads_it(shell: Shell) -> None:
+    place = shell.home / ".config" / "pi-session-mcp" / "config.json"
+    place.parent.mkdir(parents=True)
+    place.write_text("{ CANARY")
+
+    for command in (("config", "check"), ("extensions", "check"), ("runtime", "status"), ("runtime", "install")):
+        ended = shell.run(*command, "--json")
+        said = report(ended)
+        assert (said["exitCode"], said["code"], said["source"]) == (2, "config_invalid", "default_place"), command
+        assert "config check" in said["remediation"]
+        assert "CANARY" not in ended.out
 
 
 def test_a_directory_that_is_not_there_is_not_made(shell: Shell, pi: Path) -> None:

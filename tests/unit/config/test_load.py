@@ -165,12 +165,19 @@ def refused_path(find: Callable[[], Path]) -> tuple[ConfigCode, str, str | None]
     return caught.value.code, caught.value.rule, caught.value.pointer
 
 
-@pytest.mark.parametrize("environ", [{}, {"PI_SESSION_MCP_CONFIG": ""}, {"pi_session_mcp_config": "/x"}])
-def test_the_variable_is_required(environ: Mapping[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("variable", [{}, {"PI_SESSION_MCP_CONFIG": ""}, {"pi_session_mcp_config": "/x"}])
+def test_the_variable_is_required_by_the_server_and_without_a_default_file_by_all(
+    variable: Mapping[str, str], tmp_path: Path
+) -> None:
+    environ = {**variable, "HOME": str(tmp_path)}
     expected = (ConfigCode.PATH_REQUIRED, Rule.VARIABLE_UNSET, "")
+    usual = tmp_path / ".config" / "pi-session-mcp" / "config.json"
 
-    assert refused_path(lambda: config_path_for_server(environ)) == expected
     assert refused_path(lambda: config_path_for_operator(environ, tmp_path)) == expected
+    usual.parent.mkdir(parents=True)
+    usual.write_text("{}")
+    assert refused_path(lambda: config_path_for_server(environ)) == expected
+    assert config_path_for_operator(environ, tmp_path) == usual
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,8 @@ def test_the_given_variables_take_the_place_of_the_processs_own(
     monkeypatch.setenv("PI_SESSION_MCP_CONFIG", "/from/the/process")
 
     assert config_path_for_operator({"PI_SESSION_MCP_CONFIG": "/given"}, tmp_path) == Path("/given")
-    assert refused_path(lambda: config_path_for_operator({}, tmp_path))[0] is ConfigCode.PATH_REQUIRED
+    nothing = {"HOME": str(tmp_path)}
+    assert refused_path(lambda: config_path_for_operator(nothing, tmp_path))[0] is ConfigCode.PATH_REQUIRED
 
 
 def test_loading_imports_no_settings_library_and_no_server() -> None:

@@ -1,0 +1,76 @@
+"""The operator's configuration for the commands that read one: found, loaded, or refused in the same words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pi_session_mcp.cli.outcome import Facts, Line, Mark, Outcome
+from pi_session_mcp.errors import ConfigCode, ExitStatus
+
+if TYPE_CHECKING:
+    from pi_session_mcp.config.errors import ConfigError
+    from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.config.place import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A valid configuration, and what says where it is."""
+
+    configuration: Configuration
+    source: Source
+
+
+def read() -> Read | Outcome:
+    """The configuration that this process's variables or the default place lead to, or the outcome of a refusal."""
+    from pi_session_mcp.config.errors import ConfigError
+    from pi_session_mcp.config.load import load, place_for_operator
+
+    source = None
+    try:
+        place = place_for_operator(os.environ, working_directory())
+        source = place.source
+        return Read(load(place.path), source)
+    except ConfigError as refused:
+        return _with_way_out(refusal(refused), refused.code, source)
+
+
+def read_if_any() -> Read | Outcome | None:
+    """The same for commands that can do without: `None` when no file is named and none is at the default place."""
+    seen = read()
+    is_absent = isinstance(seen, Outcome) and seen.members["code"] == ConfigCode.PATH_REQUIRED.value
+    return None if is_absent else seen
+
+
+def working_directory() -> Path:
+    """The current directory, or a place that nothing is below, when it was deleted or cannot be entered."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)
+
+
+def refusal(refused: ConfigError) -> Outcome:
+    """A configuration that could not be loaded: code, place and rule, never a value."""
+    report = refused.to_report()
+    place = () if report.get("pointer") == "" else (("place", refused.place),)
+    blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((*place, ("rule", refused.rule))))
+    return Outcome(ExitStatus.CHECK_FAILED, report, blocks)
+
+
+def _with_way_out(outcome: Outcome, code: ConfigCode, source: Source | None) -> Outcome:
+    from pi_session_mcp.doctor.words import Remedy
+
+    remedies = {
+        ConfigCode.PATH_REQUIRED: Remedy.NAME_CONFIGURATION,
+        ConfigCode.MISSING: Remedy.WRITE_CONFIGURATION,
+        ConfigCode.UNREADABLE: Remedy.READABLE_CONFIGURATION,
+    }
+    remedy = remedies.get(code, Remedy.VALID_CONFIGURATION).value
+    told = {} if source is None else source.members("source")
+    shown = () if source is None else (("read from", source.words),)
+    members = {**outcome.members, **told, "remediation": remedy}
+    return replace(outcome, members=members, blocks=(*outcome.blocks, Facts((*shown, ("do", remedy)))))
