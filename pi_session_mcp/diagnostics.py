@@ -30,6 +30,7 @@ class Diagnostic:
 
     `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
     `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
+    `agent_directory_variable` says why `PI_CODING_AGENT_DIR` was ignored.
     """
 
     level: Literal["error", "warning"]
@@ -49,6 +50,7 @@ class Diagnostic:
     tool: str | None = None
     discovered_tools: int | None = None
     extension: str | None = None
+    agent_directory_variable: str | None = None
     bytes: int | None = None
     writes: int | None = None
     dropped: int | None = None
@@ -62,7 +64,11 @@ class Diagnostic:
 Report: TypeAlias = Callable[[Diagnostic], None]
 """Where diagnostics go. Never blocks and never raises."""
 
-_CAMEL: Final = {"thinking_level": "thinkingLevel", "discovered_tools": "discoveredTools"}
+_CAMEL: Final = {
+    "thinking_level": "thinkingLevel",
+    "discovered_tools": "discoveredTools",
+    "agent_directory_variable": "agentDirectoryVariable",
+}
 
 
 def _camel(name: str) -> str:

@@ -26,6 +26,7 @@ from pi_session_mcp.doctor.facts import (
 )
 from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy, Severity
 from pi_session_mcp.platform.directory import Directory
+from pi_session_mcp.runtime.asked import Ignored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +59,7 @@ def decide(facts: Facts) -> tuple[Check, ...]:
         *_package(facts.package),
         *_node(facts.node),
         *_sdk(facts.sdk),
+        *_ignored(facts.ignored_variable),
         *_agent_files(facts.agent_files),
         *_configuration(facts),
         *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
@@ -130,6 +132,18 @@ def _part(
         case Part():
             found = next((what for what in line if what.value == part.status), None)
             yield from _line(line, found, configured if part.configured else own[found or line[0]])
+
+
+def _ignored(variable: Ignored | Unseen | None) -> Iterator[Check]:
+    remedies = {Ignored.NOT_ABSOLUTE: Remedy.ABSOLUTE_VARIABLE, Ignored.IN_PROJECT: Remedy.VARIABLE_OUTSIDE}
+    what = Id.PI_AGENT_DIRECTORY_IGNORED
+    match variable:
+        case None:
+            yield _fine(what)
+        case Unseen():
+            yield _found(what, Remedy.UNCHECKED)
+        case _:
+            yield _found(what, remedies[variable])
 
 
 def _agent_files(files: AgentFiles | Unseen) -> Iterator[Check]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pi_session_mcp.config.place import Source
     from pi_session_mcp.platform.directory import Directory
+    from pi_session_mcp.runtime.asked import Ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class Facts:
     node: Part | Unseen | None
     sdk: Part | Unseen | None
     agent_files: AgentFiles | Unseen
+    ignored_variable: Ignored | Unseen | None
     configuration: Configuration
     has_coding_profile: bool
     workspaces: tuple[Workspace, ...]

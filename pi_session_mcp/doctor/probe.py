@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.config.place import Place
     from pi_session_mcp.doctor import facts
-    from pi_session_mcp.runtime.asked import Asked
+    from pi_session_mcp.runtime.asked import Asked, Ignored
     from pi_session_mcp.runtime.locate import Sdk
     from pi_session_mcp.runtime.record import Installed
 
@@ -102,6 +102,7 @@ def look(world: World) -> Facts:
         node=runtime.node,
         sdk=runtime.sdk,
         agent_files=_survive(partial(_look_at_agent_files, agent_directory), Unseen()),
+        ignored_variable=_survive(partial(_ignored_variable, asked, world), Unseen()),
         configuration=configuration,
         configuration_from=None if place is None else place.source,
         has_coding_profile=_has_coding_profile(loaded),
@@ -166,6 +167,12 @@ def _agent_directory(asked: Asked | None, world: World) -> Path | Unseen | None:
         return agent_directory(asked, world.environ, world.cwd)
     except Refusal:
         return None
+
+
+def _ignored_variable(asked: Asked | None, world: World) -> Ignored | Unseen | None:
+    from pi_session_mcp.runtime.agent_directory import ignored_variable
+
+    return Unseen() if asked is None else ignored_variable(asked, world.environ, world.cwd)
 
 
 def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None, world: World) -> _Runtime:

@@ -29,6 +29,7 @@ class Id(StrEnum):
     NODE_VERSION_UNSUPPORTED = "node_version_unsupported"
     PI_RUNTIME_MISSING = "pi_runtime_missing"
     PI_VERSION_UNSUPPORTED = "pi_version_unsupported"
+    PI_AGENT_DIRECTORY_IGNORED = "pi_agent_directory_ignored"
     PI_CONFIGURATION_INVALID = "pi_configuration_invalid"
     CONFIG_MISSING = "config_missing"
     CONFIG_UNREADABLE = "config_unreadable"
@@ -70,6 +71,11 @@ class Remedy(StrEnum):
         "Name a whole Pi SDK from 1.5.2 to 1.6.x as runtime.sdk in the configuration, "
         "or remove that entry and run `pi-session-mcp runtime install`."
     )
+    ABSOLUTE_VARIABLE = (
+        "Set PI_CODING_AGENT_DIR to an absolute path, or unset it and name the directory as piAgentDirectory in the "
+        "configuration."
+    )
+    VARIABLE_OUTSIDE = "Unset PI_CODING_AGENT_DIR, and name the directory as piAgentDirectory in the configuration."
     PI_FILES = (
         "Make models.json and auth.json in Pi's agent directory files that you can read, each one JSON object without "
         "comments and trailing commas; one that you do not need may be removed."
@@ -227,6 +233,17 @@ TABLE: Final = (
         "version is not a tested one",
         "The Pi SDK that decides is older or newer than the tested versions, 1.5.2 to 1.6.x.",
         (Remedy.RUNTIME, Remedy.CONFIGURED_SDK),
+    ),
+    Row(
+        Id.PI_AGENT_DIRECTORY_IGNORED,
+        _WARNING,
+        "PI_CODING_AGENT_DIR",
+        "not ignored",
+        "ignored",
+        "The variable is not an absolute path, or names a directory in the working directory or in a workspace. A "
+        "project could have set it, so the usual `~/.pi/agent` is used, and what is said of Pi's files is about that. "
+        "A server is started in its client's working directory, which may be another than this one.",
+        (Remedy.ABSOLUTE_VARIABLE, Remedy.VARIABLE_OUTSIDE),
     ),
     Row(
         Id.PI_CONFIGURATION_INVALID,

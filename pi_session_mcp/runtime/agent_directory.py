@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.paths import home_directory, is_below
-from pi_session_mcp.runtime.asked import Asked, untrusted_directories
+from pi_session_mcp.runtime.asked import Asked, Ignored, untrusted_directories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,15 +19,13 @@ VARIABLE: Final = "PI_CODING_AGENT_DIR"
 def agent_directory(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path:
     """The configured directory, else the one that `PI_CODING_AGENT_DIR` names, else `~/.pi/agent`.
 
-    The variable counts only if it is absolute and leads to no place in the working directory or a workspace, as
-    written or in truth: a project can set variables for its clients, and Pi's `models.json` may run commands. Pi
-    itself expands a leading `~` there; that is not absolute, so it does not count. Raises `Refusal` when nothing is
-    configured and there is no home directory.
+    The variable counts unless it is `ignored_variable`. Raises `Refusal` when nothing is configured and there is no
+    home directory.
     """
     if asked.pi_agent_directory is not None:
         return asked.pi_agent_directory
     named = environ.get(VARIABLE, "")
-    if os.path.isabs(named) and not _is_reachable_by_a_project(Path(named), asked, cwd):
+    if named and ignored_variable(asked, environ, cwd) is None:
         return Path(named)
     home = home_directory(environ)
     if home is None:
@@ -35,5 +33,18 @@ def agent_directory(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path
     return home / ".pi" / "agent"
 
 
-def _is_reachable_by_a_project(named: Path, asked: Asked, cwd: Path) -> bool:
-    return any(is_below(named, directory) for directory in untrusted_directories(asked, cwd))
+def ignored_variable(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Ignored | None:
+    """Why `PI_CODING_AGENT_DIR` would decide and does not count; `None` when it counts, is empty, or need not decide.
+
+    It counts only if it is absolute and leads to no place in the working directory or a workspace, as written or in
+    truth: a project can set variables for its clients, and Pi's `models.json` may run commands. Pi itself expands a
+    leading `~` there; that is not absolute, so it does not count.
+    """
+    named = environ.get(VARIABLE, "")
+    if asked.pi_agent_directory is not None or not named:
+        return None
+    if not os.path.isabs(named) or "\0" in named:
+        return Ignored.NOT_ABSOLUTE
+    if any(is_below(Path(named), directory) for directory in untrusted_directories(asked, cwd)):
+        return Ignored.IN_PROJECT
+    return None

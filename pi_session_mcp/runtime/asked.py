@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -55,6 +56,17 @@ class NothingAsked:
     runtime: Override = field(default_factory=NoOverride)
 
 
+class Ignored(StrEnum):
+    """Why the variable that names Pi's agent directory does not count."""
+
+    NOT_ABSOLUTE = "not_absolute"
+    IN_PROJECT = "in_project"
+
+
 def untrusted_directories(asked: Asked, cwd: Path) -> Iterable[Path]:
-    """The working directory and the workspaces: a project, or a model at work in one, can write there."""
-    return (cwd, *asked.workspaces.values())
+    """The working directory and the workspaces: a project, or a model at work in one, can write there.
+
+    Everything is below `/`: a working directory that is the root is no project, and says nothing about anybody's files.
+    """
+    places = () if set(str(cwd)) == {"/"} else (cwd,)
+    return (*places, *asked.workspaces.values())

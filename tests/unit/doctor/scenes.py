@@ -186,6 +186,26 @@ def _configured_sdk_too_old(here: Installation) -> None:
     here.configure(runtime={"sdk": str(sdk(here.root / "opt" / "sdk", "1.5.1"))})
 
 
+def _unset_the_agent_directory(here: Installation) -> None:
+    del here.environ["PI_CODING_AGENT_DIR"]
+    here.configure(piAgentDirectory=str(here.agent_directory))
+
+
+def _absolute_agent_directory(here: Installation) -> None:
+    here.environ["PI_CODING_AGENT_DIR"] = str(here.agent_directory)
+
+
+@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.ABSOLUTE_VARIABLE, _absolute_agent_directory)
+@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.ABSOLUTE_VARIABLE, _unset_the_agent_directory)
+def _relative_agent_directory(here: Installation) -> None:
+    here.environ["PI_CODING_AGENT_DIR"] = ".pi/agent"
+
+
+@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.VARIABLE_OUTSIDE, _unset_the_agent_directory)
+def _agent_directory_in_the_working_directory(here: Installation) -> None:
+    here.environ["PI_CODING_AGENT_DIR"] = str(here.cwd / "agent")
+
+
 def _write_pi_files(here: Installation) -> None:
     for name in ("models.json", "auth.json"):
         (here.agent_directory / name).unlink(missing_ok=True)

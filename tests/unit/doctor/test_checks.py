@@ -31,6 +31,7 @@ FINE = Facts(
     node=Part("ok", configured=False),
     sdk=Part("ok", configured=False),
     agent_files=AgentFiles.FINE,
+    ignored_variable=None,
     configuration=Configured(),
     has_coding_profile=True,
     workspaces=(Workspace("w", Directory.WRITABLE),),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
+from pi_session_mcp.runtime.asked import Ignored
 from tests.support.runtimes import Wishes
 
 HOME = {"HOME": "/home/someone"}
@@ -54,3 +55,21 @@ def test_without_a_usable_home_the_user_database_says_where_it_is(home: dict[str
     expected = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pi" / "agent"
 
     assert agent_directory(Wishes(), home, Path("/")) == expected
+
+
+@pytest.mark.parametrize("root", ["/", "//"])
+def test_a_server_whose_working_directory_is_the_root_heeds_the_variable(tmp_path: Path, root: str) -> None:
+    environ = HOME | {"PI_CODING_AGENT_DIR": str(tmp_path)}
+
+    assert agent_directory(Wishes(), environ, Path(root)) == tmp_path
+    assert ignored_variable(Wishes(), environ, Path(root)) is None
+
+
+def test_why_a_variable_is_ignored_is_told_only_where_it_would_decide(tmp_path: Path) -> None:
+    inside, relative = ({"PI_CODING_AGENT_DIR": value} for value in (str(tmp_path / "agent"), "agent"))
+
+    assert ignored_variable(Wishes(), inside, tmp_path) is Ignored.IN_PROJECT
+    assert ignored_variable(Wishes(workspaces={"main": tmp_path}), inside, Path("/")) is Ignored.IN_PROJECT
+    assert ignored_variable(Wishes(), relative, tmp_path) is Ignored.NOT_ABSOLUTE
+    assert ignored_variable(Wishes(), {"PI_CODING_AGENT_DIR": ""}, tmp_path) is None
+    assert ignored_variable(Wishes(pi_agent_directory=tmp_path), relative, tmp_path) is None
