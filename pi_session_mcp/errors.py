@@ -42,6 +42,7 @@ class Code(StrEnum):
     EXTENSION_TOOL_CONFLICT = "extension_tool_conflict"
     PI_RUNTIME_UNAVAILABLE = "pi_runtime_unavailable"
     PI_CONFIGURATION_INVALID = "pi_configuration_invalid"
+    PROXY_INVALID = "proxy_invalid"
     PI_SESSION_CREATION_FAILED = "pi_session_creation_failed"
     SERVER_STOPPING = "server_stopping"
     INTERNAL_ERROR = "internal_error"
@@ -77,6 +78,7 @@ MESSAGES: Final[dict[Code, str]] = {
     Code.EXTENSION_TOOL_CONFLICT: "Configured Pi extension tools conflict",
     Code.PI_RUNTIME_UNAVAILABLE: "Pi runtime is unavailable",
     Code.PI_CONFIGURATION_INVALID: "Pi configuration is invalid",
+    Code.PROXY_INVALID: "Proxy address in the environment is invalid",
     Code.PI_SESSION_CREATION_FAILED: "Pi session could not be created",
     Code.SERVER_STOPPING: "Server is shutting down",
     Code.INTERNAL_ERROR: "Operation failed",

@@ -175,14 +175,22 @@ class Failed(_Frame):
     """The request failed. `code` is a word of the host's; a foreign text never passes.
 
     `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `workspace` means that the directory is not
-    there any more; `pi_configuration` means that Pi's own files
-    are broken; `sdk_import` that the SDK could not be imported; `failed` everything else.
+    there any more; `pi_configuration` that Pi's own files are broken; `proxy` that the environment names a proxy that
+    is none; `sdk_import` that the SDK could not be imported; `failed` everything else.
     """
 
     re: int
     ok: Literal[False]
     code: Literal[
-        "failed", "workspace", "pi_configuration", "sdk_import", "unknown_session", "exists", "order", "invalid"
+        "failed",
+        "workspace",
+        "pi_configuration",
+        "proxy",
+        "sdk_import",
+        "unknown_session",
+        "exists",
+        "order",
+        "invalid",
     ]
 
 

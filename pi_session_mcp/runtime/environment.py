@@ -8,8 +8,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CERTIFICATES: Final = frozenset({"NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA"})
+_CERTIFICATE_OPTIONS: Final = frozenset({"--use-openssl-ca", "--use-system-ca", "--use-bundled-ca"})
+"""Which certificates Node trusts: its own, or those of OpenSSL, which `SSL_CERT_FILE` and `SSL_CERT_DIR` name."""
 
 
 def without_node_options(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without what changes how Node runs (`NODE_OPTIONS`, `NODE_PATH`, …), but for certificates."""
-    return {name: value for name, value in environ.items() if not name.startswith("NODE_") or name in _CERTIFICATES}
+    """`environ` without what changes how Node runs (`NODE_OPTIONS`, `NODE_PATH`, …), but for certificates.
+
+    Of `NODE_OPTIONS` those words are kept that only say where trusted certificates come from.
+    """
+    kept = {name: value for name, value in environ.items() if not name.startswith("NODE_") or name in _CERTIFICATES}
+    options = [word for word in environ.get("NODE_OPTIONS", "").split() if word in _CERTIFICATE_OPTIONS]
+    return kept | ({"NODE_OPTIONS": " ".join(options)} if options else {})

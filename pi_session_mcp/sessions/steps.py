@@ -149,3 +149,5 @@ def _refuse_world(failure: HostFailed) -> None:
         raise workspace_unavailable() from None
     if failure.code == "pi_configuration":
         raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME) from None
+    if failure.code == "proxy":
+        raise Refusal(Code.PROXY_INVALID, stage=Stage.RUNTIME) from None

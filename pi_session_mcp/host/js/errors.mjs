@@ -1,6 +1,6 @@
 // The words that an answer may carry instead of a result; never a foreign error's text.
 
-/** @typedef {"failed" | "workspace" | "pi_configuration" | "sdk_import" | "unknown_session" | "exists" | "order" | "invalid"} Code */
+/** @typedef {"failed" | "workspace" | "pi_configuration" | "proxy" | "sdk_import" | "unknown_session" | "exists" | "order" | "invalid"} Code */
 
 /** A request that is answered with a code. */
 export class Failure extends Error {

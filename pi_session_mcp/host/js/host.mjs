@@ -9,6 +9,7 @@ import { Calls } from "./calls.mjs";
 import { codeOf, Failure } from "./errors.mjs";
 import { filesAreSettled } from "./files_settled.mjs";
 import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
+import { Network, Route } from "./network.mjs";
 import { Session } from "./session.mjs";
 
 /** @typedef {import("./sdk.d.ts").Request} Request */
@@ -55,6 +56,26 @@ async function wholeSdk(bundle) {
   return EXPORTS.every((name) => sdk[name] !== undefined) ? sdk : undefined;
 }
 
+/**
+ * @param {Session} session
+ * @param {RequestOf["check" | "open" | "bind" | "prompt" | "abort"]} request
+ * @returns {object | Promise<object>}
+ */
+function perform(session, request) {
+  switch (request.op) {
+    case "check":
+      return session.check(request);
+    case "open":
+      return session.open(request);
+    case "bind":
+      return session.bind();
+    case "prompt":
+      return session.prompt(request);
+    case "abort":
+      return session.abort();
+  }
+}
+
 class Host {
   #channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
   #lines = new LineReader();
@@ -65,6 +86,8 @@ class Host {
   #usedIds = new Set();
   /** @type {import("./sdk.d.ts").Sdk | undefined} */
   #sdk;
+  #entry = "";
+  #network = new Network();
   #greeted = false;
   #ending = false;
 
@@ -120,16 +143,10 @@ class Host {
         return this.#load(request);
       case "dispose":
         return this.#dispose(request.session);
-      case "check":
-        return this.#session(request.session).check(request);
-      case "open":
-        return this.#session(request.session).open(request);
-      case "bind":
-        return this.#session(request.session).bind();
-      case "prompt":
-        return this.#session(request.session).prompt(request);
-      case "abort":
-        return this.#session(request.session).abort();
+      default: {
+        const session = this.#session(request.session);
+        return session.route.run(() => perform(session, request));
+      }
     }
   }
 
@@ -142,7 +159,12 @@ class Host {
     if (compileCache) module.enableCompileCache(compileCache);
     const sdk = (bundle && (await wholeSdk(bundle))) || (await anySdk(entry));
     this.#sdk = sdk;
-    if (compileCache) setImmediate(() => module.flushCompileCache());
+    this.#entry = entry;
+    // While nobody waits; a session that comes first has it done.
+    setImmediate(() => {
+      this.#network.install(entry);
+      if (compileCache) module.flushCompileCache();
+    });
     const version = typeof sdk.VERSION === "string" ? sdk.VERSION : "";
     const exports = Object.fromEntries(EXPORTS.map((name) => [name, sdk[name] !== undefined]));
     return { protocol: PROTOCOL_VERSION, node: process.version, sdk: version, exports };
@@ -153,9 +175,11 @@ class Host {
     if (!this.#sdk) throw new Failure("order");
     if (this.#usedIds.has(request.session)) throw new Failure("exists");
     this.#usedIds.add(request.session);
-    const session = new Session(this.#sdk, request, (event) => this.#send(event), this.#calls);
+    this.#network.install(this.#entry);
+    const route = new Route(this.#network);
+    const session = new Session(this.#sdk, request, (event) => this.#send(event), this.#calls, route);
     this.#sessions.set(request.session, session);
-    return session.load();
+    return route.run(() => session.load());
   }
 
   /** @param {number} id */

@@ -15,7 +15,23 @@ export interface Model {
   id: string;
 }
 
+/** Of undici, the HTTP client that the SDK brings, what `network.mjs` uses. */
+export interface Dispatcher {
+  dispatch(options: object, handler: object): boolean;
+  close(): Promise<void>;
+}
+
+export interface Undici {
+  Dispatcher: new () => Dispatcher;
+  Client: new (origin: unknown, options: object) => Dispatcher;
+  Pool: new (origin: unknown, options: object) => Dispatcher;
+  EnvHttpProxyAgent: new (options: object) => Dispatcher;
+  setGlobalDispatcher(dispatcher: Dispatcher): void;
+  install(): void;
+}
+
 export interface ModelRuntime {
+  streamSimple(model: object, context: object, options?: { env?: Record<string, string> }): unknown;
   getError(): string | undefined;
   getProvider(id: string): object | undefined;
   getModel(provider: string, model: string): Model | undefined;
@@ -34,11 +50,15 @@ export interface ResourceLoader {
   };
 }
 
+export interface SettingsManager {
+  getImageAutoResize(): boolean;
+}
+
 export interface Services {
   cwd: string;
   agentDir: string;
   modelRuntime: ModelRuntime;
-  settingsManager: object;
+  settingsManager: SettingsManager;
   resourceLoader: ResourceLoader;
   diagnostics: { type: string; message?: unknown }[];
 }
@@ -80,13 +100,13 @@ export interface ToolDefinition {
   ): Promise<unknown>;
 }
 
-type CreateTool = (cwd: string, options?: { operations: object }) => ToolDefinition;
+type CreateTool = (cwd: string, options?: { operations: object; autoResizeImages?: boolean }) => ToolDefinition;
 
 export interface Sdk {
   VERSION: unknown;
   getAgentDir(): string;
   ModelRuntime: { create(options: { refreshOnCreate: false; signal: AbortSignal }): Promise<ModelRuntime> };
-  SettingsManager: { inMemory(settings: object, options: { projectTrusted: false }): object };
+  SettingsManager: { inMemory(settings: object, options: { projectTrusted: false }): SettingsManager };
   SessionManager: { inMemory(cwd: string): object };
   DefaultResourceLoader: new (options: object) => ResourceLoader;
   createAgentSession(options: object): Promise<{ session: AgentSession }>;

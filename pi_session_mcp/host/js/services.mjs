@@ -2,25 +2,32 @@
 
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
-import { areReadable } from "./pi_files.mjs";
+import { proxiesOf, proxyVariables } from "./network.mjs";
+import { areReadable, readSettings } from "./pi_files.mjs";
+import { idleTimeoutMs } from "./pi_settings.mjs";
 import { guardTranspiled } from "./transpiled.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").Services} Services */
+/** @typedef {import("./network.mjs").Route} Route */
 
 /** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
 const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
 
 /**
  * @param {Sdk} sdk
- * @param {{ cwd: string, entries: string[], signal: AbortSignal }} options `entries` are extension files
+ * @param {{ cwd: string, entries: string[], signal: AbortSignal, route: Route }} options `entries` are extension files
  * @returns {Promise<Services>}
  */
-export async function makeServices(sdk, { cwd, entries, signal }) {
+export async function makeServices(sdk, { cwd, entries, signal, route }) {
   const agentDir = PRIVATE_AGENT_DIRECTORY;
+  const settings = await usableSettings(sdk.getAgentDir());
+  const proxies = proxiesOf(process.env, settings.httpProxy);
+  route.take(proxies, idleTimeoutMs(settings.httpIdleTimeoutMs) ?? 0);
   const modelRuntime = await makeModelRuntime(sdk, signal);
+  sendThrough(modelRuntime, proxyVariables(proxies));
   // Cache warming sends requests that are billed.
-  const settingsManager = sdk.SettingsManager.inMemory({ cacheWarming: "off" }, { projectTrusted: false });
+  const settingsManager = sdk.SettingsManager.inMemory({ ...settings, cacheWarming: "off" }, { projectTrusted: false });
   const isolated = isolatedResources(await contextFiles(cwd));
   if (entries.length > 0) {
     guardTranspiled();
@@ -32,13 +39,30 @@ export async function makeServices(sdk, { cwd, entries, signal }) {
   return { cwd, agentDir, modelRuntime, settingsManager, resourceLoader, diagnostics: [] };
 }
 
+/** @param {string} agentDirectory */
+async function usableSettings(agentDirectory) {
+  const [settings, readable] = await Promise.all([readSettings(agentDirectory), areReadable(agentDirectory)]);
+  if (!settings || !readable) throw new Failure("pi_configuration");
+  return settings;
+}
+
+/**
+ * Gives every request of the runtime these variables, for the providers that look for a proxy there.
+ * @param {import("./sdk.d.ts").ModelRuntime} modelRuntime
+ * @param {Record<string, string>} variables
+ */
+function sendThrough(modelRuntime, variables) {
+  const send = modelRuntime.streamSimple.bind(modelRuntime);
+  modelRuntime.streamSimple = (model, context, options) =>
+    send(model, context, { ...options, env: { ...variables, ...options?.env } });
+}
+
 /**
  * A runtime of its own for each session: fresh credentials and models, and no other's registrations.
  * @param {Sdk} sdk
  * @param {AbortSignal} signal
  */
 async function makeModelRuntime(sdk, signal) {
-  if (!(await areReadable(sdk.getAgentDir()))) throw new Failure("pi_configuration");
   const runtime = await sdk.ModelRuntime.create({ refreshOnCreate: false, signal });
   if (runtime.getError() !== undefined) throw new Failure("pi_configuration");
   return runtime;

@@ -26,6 +26,8 @@ export class Session {
   #request;
   #send;
   #calls;
+  /** How the session's requests leave the host; each request of the server's is to run on it. */
+  route;
   /** @type {Stage} */
   #stage = "new";
   #busy = false;
@@ -54,12 +56,14 @@ export class Session {
    * @param {RequestOf["load"]} request
    * @param {(event: object) => void} send
    * @param {import("./calls.mjs").Calls} calls
+   * @param {import("./network.mjs").Route} route
    */
-  constructor(sdk, request, send, calls) {
+  constructor(sdk, request, send, calls, route) {
     this.#sdk = sdk;
     this.#request = request;
     this.#send = send;
     this.#calls = calls;
+    this.route = route;
   }
 
   /** @returns {Promise<object>} */
@@ -69,7 +73,12 @@ export class Session {
       if (![cwd, ...(entries ?? [])].every(isAbsolute)) throw new Failure("invalid");
       if (!(await isDirectory(cwd))) throw new Failure("workspace");
       if (fileAccess === "workspace") this.#root = await realLocation(cwd);
-      this.#services = await makeServices(this.#sdk, { cwd, entries: entries ?? [], signal: this.#gone.signal });
+      this.#services = await makeServices(this.#sdk, {
+        cwd,
+        entries: entries ?? [],
+        signal: this.#gone.signal,
+        route: this.route,
+      });
       return this.#loadResult();
     });
   }
@@ -134,9 +143,10 @@ export class Session {
    * @param {import("./sdk.d.ts").Grant[]} grants
    */
   async #create(selection, grants) {
-    const { cwd, agentDir } = this.#made();
+    const { cwd, agentDir, settingsManager } = this.#made();
+    const place = { cwd, root: this.#root, autoResizeImages: settingsManager.getImageAutoResize() };
     const customTools = [
-      ...builtinTools(this.#sdk, selection.tools, { cwd, root: this.#root }, this.#outputs),
+      ...builtinTools(this.#sdk, selection.tools, place, this.#outputs),
       ...grantedTools(grants, (call, signal) => this.#run(call, signal)),
     ];
     const sessionManager = this.#sdk.SessionManager.inMemory(cwd);
@@ -284,6 +294,7 @@ export class Session {
     await this.#outputs.remove();
     // A refresh may have spent a refresh token whose successor is not written yet.
     await this.#services?.modelRuntime.settleCredentialWrites();
+    this.route.close();
   }
 
   /** @param {AgentEvent} event */

@@ -12,15 +12,18 @@ import { Guard, OUTSIDE } from "./guard.mjs";
  * The definitions of those of the names that are built-in tools.
  * @param {Sdk} sdk
  * @param {string[]} names
- * @param {{ cwd: string, root: string | undefined }} place `root` bounds the file tools; undefined does not
+ * @param {{ cwd: string, root: string | undefined, autoResizeImages: boolean }} place `root` bounds the file tools;
+ *   undefined does not
  * @param {import("./outputs.mjs").OutputFiles} outputs knows what `bash` leaves behind
  * @returns {ToolDefinition[]}
  */
-export function builtinTools(sdk, names, { cwd, root }, outputs) {
+export function builtinTools(sdk, names, { cwd, root, autoResizeImages }, outputs) {
+  const createRead = (/** @type {string} */ place, /** @type {{ operations: object }} */ options) =>
+    sdk.createReadToolDefinition(place, { ...options, autoResizeImages });
   /** @type {Record<string, () => ToolDefinition>} */
   const makers = {
     bash: () => outputs.watch(sdk.createBashToolDefinition(cwd)),
-    read: () => guarded(sdk.createReadToolDefinition, cwd, root, readOperations),
+    read: () => guarded(createRead, cwd, root, readOperations),
     write: () => guarded(sdk.createWriteToolDefinition, cwd, root, writeOperations),
     edit: () => guarded(sdk.createEditToolDefinition, cwd, root, editOperations),
     ls: () => guarded(sdk.createLsToolDefinition, cwd, root, lsOperations),

@@ -19,6 +19,19 @@ def test_what_changes_how_node_runs_is_left_out_but_for_certificates() -> None:
     assert (seen["NODE_EXTRA_CA_CERTS"], seen["EDITOR"]) == ("/ca", "vi")
 
 
+def test_of_the_options_of_node_only_those_about_certificates_are_kept() -> None:
+    given = {"NODE_OPTIONS": " --use-openssl-ca --require=/evil.js --use-system-ca\t--inspect", "SSL_CERT_FILE": "/ca"}
+    seen = host_environment(given, agent_directory=AGENT, tools=None)
+    assert (seen["NODE_OPTIONS"], seen["SSL_CERT_FILE"]) == ("--use-openssl-ca --use-system-ca", "/ca")
+
+
+def test_proxy_variables_are_kept_and_nothing_makes_node_read_them_itself() -> None:
+    given = {"HTTPS_PROXY": "http://proxy:1", "no_proxy": "localhost", "NODE_USE_ENV_PROXY": "1"}
+    seen = host_environment(given, agent_directory=AGENT, tools=None)
+    assert (seen["HTTPS_PROXY"], seen["no_proxy"]) == ("http://proxy:1", "localhost")
+    assert "NODE_USE_ENV_PROXY" not in seen
+
+
 def test_what_moves_the_sdk_or_steers_ripgrep_is_left_out() -> None:
     given = {"PI_PACKAGE_DIR": "/evil", "RIPGREP_CONFIG_PATH": "/evil", "PI_SESSION_MCP_CONFIG": "/canary"}
     assert not given.keys() & host_environment(given, agent_directory=AGENT, tools=None).keys()

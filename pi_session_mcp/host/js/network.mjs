@@ -1,0 +1,236 @@
+// How the requests of this process reach their providers: through the proxy of the environment or of Pi's settings, and
+// how long a silent connection lives. Pi's command line sets up the same; the SDK as a library does not.
+// Source: `dist/core/http-dispatcher.js` and its two calls in `dist/main.js` of 1.6.0.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { EventEmitter } from "node:events";
+import { realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { Failure } from "./errors.mjs";
+
+/** @typedef {import("./sdk.d.ts").Undici} Undici */
+/** @typedef {import("./sdk.d.ts").Dispatcher} Dispatcher */
+/** @typedef {{ http: string, https: string, noProxy: string }} Proxies an empty address means a direct connection */
+
+/** Pi's own, milliseconds; Node's is an eighth of it and gives up on connections over slow routes. */
+const ADDRESS_FAMILY_ATTEMPT_MS = 2000;
+/** Those that undici can speak to. It would take the name of a proxy without a scheme for a scheme. */
+const SCHEMES = ["http:", "https:", "socks:", "socks5:"];
+
+/** @param {string} address */
+export function isProxyAddress(address) {
+  try {
+    const { protocol, hostname, username, password } = new URL(address);
+    decodeURIComponent(username + password);
+    return SCHEMES.includes(protocol) && hostname !== "";
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Pi's precedence: a variable stands before Pi's setting, in small letters before capitals, and one that is set to
+ * nothing counts; `https` falls back to what `http` has. `ALL_PROXY` comes last: it is obeyed, because a person who has
+ * set only this one expects no direct connection.
+ * @param {Record<string, string | undefined>} environ
+ * @param {string | undefined} setting `httpProxy` of Pi's settings
+ * @returns {Proxies}
+ */
+export function proxiesOf(environ, setting) {
+  const configured = setting?.trim() || undefined;
+  const all = environ.all_proxy ?? environ.ALL_PROXY ?? "";
+  const http = environ.http_proxy ?? environ.HTTP_PROXY ?? configured ?? all;
+  const https = (environ.https_proxy ?? environ.HTTPS_PROXY ?? configured) || http;
+  return { http, https, noProxy: environ.no_proxy ?? environ.NO_PROXY ?? "" };
+}
+
+/**
+ * The same as variables, for the providers that do not use `fetch` (Bedrock): they look here before they look at the
+ * environment of the process, in which no session's settings stand, since commands would inherit them.
+ * @param {Proxies} proxies
+ * @returns {Record<string, string>}
+ */
+export function proxyVariables({ http, https }) {
+  return { ...(http && { http_proxy: http }), ...(https && { https_proxy: https }) };
+}
+
+/** A dispatcher that sessions with equal settings share, so that they share its connections. */
+class Shared {
+  users = 0;
+
+  /** @param {Dispatcher} dispatcher */
+  constructor(dispatcher) {
+    this.dispatcher = dispatcher;
+  }
+}
+
+/** The way of one session's requests. */
+export class Route {
+  #network;
+  /** @type {string | undefined} */
+  #key;
+  #closed = false;
+
+  /** @param {Network} network */
+  constructor(network) {
+    this.#network = network;
+  }
+
+  /**
+   * Everything that starts in `work` sends its requests this way, however long it goes on.
+   * @template T
+   * @param {() => T} work
+   * @returns {T}
+   */
+  run(work) {
+    return this.#network.current.run(this, work);
+  }
+
+  /**
+   * Judges the proxies and takes them; throws `Failure("proxy")` instead of connecting directly.
+   * @param {Proxies} proxies
+   * @param {number} idleTimeoutMs 0 for no limit
+   */
+  take(proxies, idleTimeoutMs) {
+    this.#key = this.#network.share(proxies, idleTimeoutMs);
+  }
+
+  /** What takes the requests; throws when the session is over, since Pi may go on sending. */
+  get dispatcher() {
+    if (this.#closed) throw new Error("This session is over.");
+    return this.#key === undefined ? undefined : this.#network.shared(this.#key);
+  }
+
+  /** Nothing more is sent; the connections end once nothing is under way on them and no other session uses them. */
+  close() {
+    this.#closed = true;
+    if (this.#key !== undefined) this.#network.release(this.#key);
+    this.#key = undefined;
+  }
+}
+
+/** All ways of one host. */
+export class Network {
+  /** @type {AsyncLocalStorage<Route>} */
+  current = new AsyncLocalStorage();
+  /** @type {Undici | undefined} */
+  #undici;
+  /** @type {Map<string, Shared>} */
+  #shared = new Map();
+  /** That of the session that was loaded last. @type {string | undefined} */
+  #latest;
+
+  /**
+   * Takes over every `fetch` and `WebSocket` of this process, once.
+   * @param {string} sdkEntry the SDK brings the client that its own program uses
+   */
+  install(sdkEntry) {
+    if (this.#undici) return;
+    /** @type {Undici} */
+    const undici = createRequire(realpathSync(sdkEntry))("undici");
+    undici.setGlobalDispatcher(this.#choosing(undici));
+    // Node's own fetch may not understand another undici's dispatcher (Node 26.0 leaves answers compressed).
+    undici.install();
+    this.#undici = undici;
+  }
+
+  /**
+   * Hands each request to its session's dispatcher. One that comes from nowhere, perhaps from an extension's timer, goes
+   * the way of the latest session, and none goes anywhere before there is a session.
+   * @param {Undici} undici
+   * @returns {Dispatcher}
+   */
+  #choosing(undici) {
+    const choose = () => this.current.getStore()?.dispatcher ?? (this.#latest && this.shared(this.#latest));
+    return new (class extends undici.Dispatcher {
+      /** @type {Dispatcher["dispatch"]} */
+      dispatch(options, handler) {
+        const dispatcher = choose();
+        if (!dispatcher) throw new Error("There is no session that this request could belong to.");
+        return dispatcher.dispatch(options, handler);
+      }
+      async close() {}
+      async destroy() {}
+    })();
+  }
+
+  /**
+   * @param {Proxies} proxies
+   * @param {number} idleTimeoutMs
+   * @returns {string} the key of what is shared, to be released
+   */
+  share(proxies, idleTimeoutMs) {
+    const key = JSON.stringify([proxies, idleTimeoutMs]);
+    if (!this.#shared.has(key)) this.#shared.set(key, new Shared(this.#dispatcher(proxies, idleTimeoutMs)));
+    this.#retain(key);
+    if (this.#latest !== key) {
+      const before = this.#latest;
+      this.#latest = key;
+      this.#retain(key);
+      if (before !== undefined) this.release(before);
+    }
+    return key;
+  }
+
+  /** @param {string} key */
+  shared(key) {
+    return this.#shared.get(key)?.dispatcher;
+  }
+
+  /** @param {string} key */
+  release(key) {
+    const shared = this.#shared.get(key);
+    if (!shared || --shared.users > 0) return;
+    this.#shared.delete(key);
+    void shared.dispatcher.close();
+  }
+
+  /** @param {string} key */
+  #retain(key) {
+    const shared = this.#shared.get(key);
+    if (shared) shared.users++;
+  }
+
+  /**
+   * @param {Proxies} proxies
+   * @param {number} idleTimeoutMs
+   * @returns {Dispatcher}
+   */
+  #dispatcher({ http, https, noProxy }, idleTimeoutMs) {
+    const undici = this.#undici;
+    if (!undici) throw new Failure("order");
+    if (![http, https].every((address) => address === "" || isProxyAddress(address))) throw new Failure("proxy");
+    return quiet(
+      new undici.EnvHttpProxyAgent({
+        httpProxy: http,
+        httpsProxy: https,
+        noProxy,
+        allowH2: false,
+        proxyTunnel: true,
+        headersTimeout: idleTimeoutMs,
+        bodyTimeout: idleTimeoutMs,
+        connect: { autoSelectFamilyAttemptTimeout: ADDRESS_FAMILY_ATTEMPT_MS },
+        ...quietConnections(undici),
+      }),
+    );
+  }
+}
+
+/** @param {Undici} undici */
+function quietConnections(undici) {
+  const client = (/** @type {unknown} */ origin, /** @type {object} */ options) => quiet(new undici.Client(origin, options));
+  const factory = (/** @type {unknown} */ origin, /** @type {{ connections?: number }} */ options) =>
+    options.connections === 1 ? client(origin, options) : quiet(new undici.Pool(origin, { ...options, factory: client }));
+  return { clientFactory: client, factory };
+}
+
+/**
+ * Undici may emit an internal error while a body breaks off, which its reader learns anyway; nobody else has to.
+ * @template T
+ * @param {T} dispatcher
+ * @returns {T}
+ */
+function quiet(dispatcher) {
+  if (dispatcher instanceof EventEmitter) EventEmitter.prototype.on.call(dispatcher, "error", () => {});
+  return dispatcher;
+}

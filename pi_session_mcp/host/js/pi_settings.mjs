@@ -1,0 +1,95 @@
+// What of Pi's `settings.json` counts for a session: a fixed list of names, each with its type and range. Whatever else
+// stands there is Pi's own business. No name that could widen what a session may do is on the list.
+// `docs/runtime.md` has the same list with Pi's defaults.
+
+import { isProxyAddress } from "./network.mjs";
+
+/** @typedef {Record<string, any>} Settings */
+/** @typedef {{ [name: string]: Rule }} Table */
+/** @typedef {((value: unknown) => boolean) | Table} Rule */
+
+/** What Pi takes when there is no setting, milliseconds. */
+const DEFAULT_IDLE_TIMEOUT_MS = 300_000;
+/** The longest that a timer of Node's can wait; one that shall wait longer ends at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Each may be billed. */
+const MAX_RETRIES = 100;
+
+/** @type {Rule} */
+const flag = (value) => typeof value === "boolean";
+/** @type {Rule} */
+const milliseconds = (value) => typeof value === "number" && value >= 0 && value <= MAX_TIMER_MS;
+/** @type {Rule} */
+const retries = (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_RETRIES;
+/** @type {Rule} */
+const tokens = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** @type {Table} */
+const WINDOW = { reserveTokens: tokens, keepRecentTokens: tokens };
+
+/** @type {Table} */
+const RULES = {
+  httpProxy: (value) => typeof value === "string" && (value.trim() === "" || isProxyAddress(value.trim())),
+  httpIdleTimeoutMs: (value) => idleTimeoutMs(value) !== undefined,
+  retry: {
+    enabled: flag,
+    maxRetries: retries,
+    baseDelayMs: milliseconds,
+    maxAgentDelayMs: milliseconds,
+    // An old name of `provider.maxRetryDelayMs`, which the SDK still takes.
+    maxDelayMs: milliseconds,
+    provider: { timeoutMs: milliseconds, maxRetries: retries, maxRetryDelayMs: milliseconds },
+  },
+  compaction: {
+    enabled: flag,
+    ...WINDOW,
+    modelOverrides: (value) => isObject(value) && Object.values(value).every((one) => chosen(one, WINDOW) !== undefined),
+  },
+  images: { autoResize: flag, blockImages: flag },
+};
+
+/**
+ * The settings that count, or nothing if one of them has a value that it cannot have.
+ * @param {unknown} value what `settings.json` holds
+ * @returns {Settings | undefined}
+ */
+export function chosenSettings(value) {
+  return chosen(value, RULES);
+}
+
+/**
+ * As Pi reads it: 0 or `"disabled"` for no limit, also numbers as text.
+ * @param {unknown} value
+ * @returns {number | undefined} milliseconds, or nothing if it is no such value
+ */
+export function idleTimeoutMs(value = DEFAULT_IDLE_TIMEOUT_MS) {
+  if (typeof value === "string") {
+    const text = value.trim().toLowerCase();
+    if (text === "disabled") return 0;
+    return text === "" ? undefined : idleTimeoutMs(Number(text));
+  }
+  return typeof value === "number" && value >= 0 && value <= MAX_TIMER_MS ? Math.floor(value) : undefined;
+}
+
+/**
+ * @param {unknown} value
+ * @param {Table} table
+ * @returns {Settings | undefined}
+ */
+function chosen(value, table) {
+  if (!isObject(value)) return undefined;
+  /** @type {Settings} */
+  const kept = {};
+  for (const [name, rule] of Object.entries(table)) {
+    if (!Object.hasOwn(value, name)) continue;
+    const one = typeof rule === "function" ? (rule(value[name]) ? value[name] : undefined) : chosen(value[name], rule);
+    if (one === undefined) return undefined;
+    kept[name] = one;
+  }
+  return kept;
+}
+
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
