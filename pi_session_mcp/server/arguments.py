@@ -1,14 +1,14 @@
 """Arguments of the tools, parsed before anything happens.
 
 The MCP SDK checks only that `arguments` is an object. The JSON Schema in the catalog tells clients what to send; these
-models decide, and are stricter where JSON Schema is lax: `5.0` is no integer, text must be Unicode.
+models decide the same. JSON knows one kind of number, so `5.0` is the integer 5, as JSON Schema has it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.server.catalog import PROMPT_MAX_CHARACTERS, UUID_PATTERN, WAIT_MAX_MS
@@ -28,7 +28,13 @@ def _unicode(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_unicode)]
 
-WaitMs = Annotated[int, Field(alias="waitMs", ge=0, le=WAIT_MAX_MS)]
+
+def _whole(number: object) -> object:
+    """The integer, for a number that is one and was written with a fraction or an exponent: some clients do."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+WaitMs = Annotated[int, BeforeValidator(_whole), Field(alias="waitMs", ge=0, le=WAIT_MAX_MS)]
 
 
 class Arguments(BaseModel):

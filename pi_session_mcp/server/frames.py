@@ -1,27 +1,35 @@
 """From bytes to JSON-RPC messages and back. Pure; standard library only.
 
 A line of the client is a value, never the end of the stream: what is no message becomes a `Refused` that carries its
-own answer. What could not be sent on faithfully (a lone surrogate, a number without a JSON form) is refused here.
+own answer, under the message's id if that can be read. Every other valid message is passed on, whatever is in it.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from pi_session_mcp.server import plain_json
+from pi_session_mcp.server.outline import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
-MAX_DEPTH: Final = 128
-"""Of nested arrays and objects. No tool needs ten; parsers of the next layer end somewhere above a hundred."""
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
 
 MessageId: TypeAlias = int | str
+
+
+class Verbatim(NamedTuple):
+    """An id that only its JSON text can say: half a surrogate pair, or thousands of digits."""
+
+    json: str
+
+
 Params: TypeAlias = dict[str, Any] | None
 
 
@@ -52,7 +60,7 @@ class Refused(NamedTuple):
     reason: str
     code: int
     text: str
-    id: MessageId | None = None
+    id: MessageId | Verbatim | None = None
 
     def answer(self) -> bytes:
         """The error frame that tells the client so."""
@@ -60,8 +68,8 @@ class Refused(NamedTuple):
 
 
 Message: TypeAlias = Request | Notification | Reply
-Line: TypeAlias = bytes | None
-"""A line without its end; `None` stands for one that was longer than allowed."""
+Line: TypeAlias = bytes | Refused | None
+"""A line without its end. One that was longer than allowed is `None`, or a refusal if its id could be read."""
 
 TOO_LARGE: Final = Refused("too_large", INVALID_REQUEST, "Message too large")
 _NOT_JSON: Final = Refused("parse", PARSE_ERROR, "Parse error")
@@ -70,14 +78,17 @@ _NOT_JSON: Final = Refused("parse", PARSE_ERROR, "Parse error")
 class LineSplitter:
     """Cuts what arrives into lines at `\\n`, and only there. Holds at most `max_bytes` and one chunk.
 
-    A line of more than `max_bytes` is reported as `None` as soon as that is known; the rest of it is dropped.
+    A line of more than `max_bytes` is not kept. It is reported when it ends, or once no id can be in it.
     """
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._held = 0
+        self._outline: Outline | None = None
+        """Of a line that is too long."""
         self._dropping = False
+        """A line that is too long, and was reported."""
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """The lines that this chunk completes. Consume all of them before the next call."""
@@ -95,19 +106,29 @@ class LineSplitter:
     def _take(self, part: bytes) -> Iterator[Line]:
         if self._dropping or not part:
             return
-        self._held += len(part)
-        if self._held > self._max_bytes:
-            self._parts.clear()
-            self._dropping = True
-            yield None
+        if self._outline is not None:
+            yield from self._follow(self._outline, part)
             return
+        self._held += len(part)
         self._parts.append(part)
+        if self._held > self._max_bytes:
+            self._outline = Outline()
+            yield from self._follow(self._outline, b"".join(self._parts))
+            self._parts.clear()
+
+    def _follow(self, outline: Outline, part: bytes) -> Iterator[Line]:
+        outline.feed(part)
+        if outline.hopeless:
+            self._outline, self._dropping = None, True
+            yield None
 
     def _close(self) -> Iterator[Line]:
-        line, dropped = b"".join(self._parts), self._dropping
+        line, outline, dropped = b"".join(self._parts), self._outline, self._dropping
         self._parts.clear()
-        self._held, self._dropping = 0, False
-        if not dropped and not line.isspace() and line:
+        self._held, self._outline, self._dropping = 0, None, False
+        if outline is not None:
+            yield TOO_LARGE._replace(id=_outlined_id(outline))
+        elif not dropped and not line.isspace() and line:
             yield line
 
 
@@ -115,13 +136,13 @@ def read(line: Line) -> Message | Refused:
     """What a line says."""
     if line is None:
         return TOO_LARGE
+    if isinstance(line, Refused):
+        return line
     try:
-        value = _DECODER.decode(line.decode("utf-8"))
+        said = plain_json.read(line.decode("utf-8"))
     except (ValueError, RecursionError):  # bad UTF-8 and bad JSON are both ValueErrors
         return _NOT_JSON
-    if _too_deep(line, value) or _has_lone_surrogate(line, value):
-        return _NOT_JSON
-    return _classify(value, len(line))
+    return _classify(said, len(line))
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -137,8 +158,13 @@ def encode(message: dict[str, Any]) -> bytes:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode() + b"\n"
 
 
-def error_frame(message_id: MessageId | None, code: int, text: str) -> bytes:
+def error_frame(message_id: MessageId | Verbatim | None, code: int, text: str) -> bytes:
     """An error answer."""
+    if isinstance(message_id, Verbatim):
+        return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (
+            message_id.json.encode(),
+            encode({"code": code, "message": text}).rstrip(),
+        )
     return encode({"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}})
 
 
@@ -160,70 +186,41 @@ def slot(message_id: MessageId) -> MessageId:
     return message_id
 
 
-def _classify(value: object, size: int) -> Message | Refused:
+def _classify(said: plain_json.Read, size: int) -> Message | Refused:
+    value = said.plain
     if not isinstance(value, dict):
         return _invalid(None)
-    message_id, usable = value.get("id"), _is_id(value.get("id"))
+    message_id = _readable_id(said.original.get("id"))
     if value.get("jsonrpc") != "2.0":
-        return _invalid(message_id if usable else None)
+        return _invalid(message_id)
     if "method" not in value and ("result" in value or "error" in value):
         return Reply()
     method, params = value.get("method"), value.get("params")
     if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
-        return _invalid(message_id if usable else None)
+        return _invalid(message_id)
     if "id" not in value:
         return Notification(method, params, size)
-    if not usable:
-        return _invalid(None)
-    return Request(value["id"], method, params, size)
+    if message_id is None or isinstance(message_id, Verbatim):
+        return _invalid(message_id)
+    return Request(message_id, method, params, size)
 
 
-def _invalid(message_id: MessageId | None) -> Refused:
+def _invalid(message_id: MessageId | Verbatim | None) -> Refused:
     return Refused("invalid_request", INVALID_REQUEST, "Invalid Request", message_id)
 
 
-def _is_id(value: object) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)
+def _readable_id(value: object) -> MessageId | Verbatim | None:
+    """What a message is to be answered under. MCP's ids are texts and whole numbers."""
+    if isinstance(value, plain_json.Huge):
+        return Verbatim(value.digits)
+    if isinstance(value, str) and plain_json.has_half(value):
+        return Verbatim(json.dumps(value))  # as an escape, in which form it came
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
-def _refuse_constant(_name: str) -> float:
-    raise ValueError
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError
-    return number
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _has_lone_surrogate(line: bytes, value: object) -> bool:
-    if not _SURROGATE_ESCAPE.search(line):
-        return False
+def _outlined_id(outline: Outline) -> MessageId | Verbatim | None:
     try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _too_deep(line: bytes, value: object) -> bool:
-    """Brackets inside strings count for the cheap question, not for the exact one."""
-    if line.count(b"[") + line.count(b"{") <= MAX_DEPTH:
-        return False
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _containers(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _containers(value: Any) -> list[Any]:
-    """The arrays and objects directly inside this one."""
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [inner for inner in values if isinstance(inner, dict | list)]
+        value = plain_json.read(outline.json().decode()).original
+    except (ValueError, RecursionError):
+        return None
+    return _readable_id(value.get("id")) if isinstance(value, dict) else None

@@ -167,7 +167,7 @@ class Opening:
 
     def _keep(self, line: frames.Line) -> None:
         self._waiting.append(line)
-        self._waiting_bytes += len(line or b"")
+        self._waiting_bytes += len(line) if isinstance(line, bytes) else 0
 
     def _wake(self) -> None:
         os.write(self._alarm, b"\0")

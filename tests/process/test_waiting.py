@@ -111,7 +111,7 @@ def test_progress_is_told_with_a_token_and_rises(client: Client) -> None:
 
 def test_running_out_of_time_is_no_error_and_the_turn_goes_on(client: Client) -> None:
     session = client.start_session()
-    answer = client.call("pi_session_prompt", sessionId=session, prompt="for ever", waitMs=50)
+    answer = client.call("pi_session_prompt", sessionId=session, prompt="for ever", waitMs=50.0)
     again = client.call("pi_turn_get", sessionId=session, turnId=answer["turn"]["turnId"], waitMs=50)
 
     assert [one["turn"]["state"] for one in (answer, again)] == ["running", "running"]
@@ -176,7 +176,7 @@ def test_a_prompt_of_the_longest_length_arrives_whole_and_one_more_is_refused(cl
     assert refused["error"]["code"] == "invalid_arguments"
 
 
-@pytest.mark.parametrize("wait_ms", [-1, LONGEST_MS + 1, True, 5.0, "5", None])
+@pytest.mark.parametrize("wait_ms", [-1, LONGEST_MS + 1, True, 5.5, "5", None])
 def test_a_wait_that_is_no_number_of_milliseconds_within_its_limits_is_refused(client: Client, wait_ms: object) -> None:
     session = client.start_session()
     refused = client.call("pi_session_prompt", sessionId=session, prompt="hello", waitMs=wait_ms)

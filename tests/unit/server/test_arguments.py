@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.server.arguments import (
@@ -19,6 +21,7 @@ from pi_session_mcp.server.arguments import (
     TurnArguments,
     parse,
 )
+from pi_session_mcp.server.catalog import TOOLS
 
 if TYPE_CHECKING:
     import uuid
@@ -143,7 +146,15 @@ def test_a_prompt_that_is_no_unicode_text_is_refused(prompt: object) -> None:
         (10**400, False),
         (True, False),
         (False, False),
-        (5.0, False),
+        (5.0, True),
+        (50_000.0, True),
+        (0.0, True),
+        (-0.0, True),
+        (-1.0, False),
+        (50_001.0, False),
+        (50_000.5, False),
+        (1e300, False),
+        (5e-324, False),
         (float("nan"), False),
         (float("inf"), False),
         ("5", False),
@@ -154,6 +165,21 @@ def test_a_wait_is_a_whole_number_of_milliseconds_within_its_bounds(
     model: type[Arguments], sent: dict[str, Any], wait_ms: object, *, taken: bool
 ) -> None:
     assert refused(model, {**sent, "waitMs": wait_ms}) is not taken
+
+
+@pytest.mark.parametrize("written", ["50000", "50000.0", "5e4", "5.0E+4"])
+def test_every_way_to_write_an_integer_is_the_same_wait(written: str) -> None:
+    wait_ms = parse(TurnArguments, {**WAIT, "waitMs": json.loads(written)}).wait_ms
+
+    assert (wait_ms, type(wait_ms)) == (50_000, int)
+
+
+@given(st.integers() | st.floats() | st.booleans() | st.none() | st.text())
+def test_a_wait_is_taken_exactly_when_it_fits_the_published_schema(wait_ms: object) -> None:
+    schema = next(tool["inputSchema"] for tool in TOOLS if tool["name"] == "pi_turn_get")
+    sent = {**WAIT, "waitMs": wait_ms}
+
+    assert refused(TurnArguments, sent) is not Draft202012Validator(schema).is_valid(sent)
 
 
 def test_no_wait_is_said_as_zero() -> None:

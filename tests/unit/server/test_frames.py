@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -13,21 +13,25 @@ from hypothesis import strategies as st
 from pi_session_mcp.server import frames
 from pi_session_mcp.server.frames import (
     INVALID_REQUEST,
-    MAX_DEPTH,
     MAX_LINE_BYTES,
     PARSE_ERROR,
+    TOO_LARGE,
+    Line,
     LineSplitter,
     Notification,
     Refused,
     Reply,
     Request,
+    Verbatim,
     read,
 )
+from pi_session_mcp.server.outline import MAX_OUTLINE_BYTES
+from pi_session_mcp.server.plain_json import MAX_DEPTH, MAX_DIGITS
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
-def lines_of(*chunks: bytes, max_bytes: int = MAX_LINE_BYTES) -> list[bytes | None]:
+def lines_of(*chunks: bytes, max_bytes: int = MAX_LINE_BYTES) -> list[Line]:
     splitter = LineSplitter(max_bytes)
     found = [line for chunk in chunks for line in splitter.feed(chunk)]
     return found + list(splitter.end())
@@ -73,13 +77,68 @@ def test_a_line_that_is_too_long_is_reported_before_it_ends() -> None:
     assert list(splitter.feed(b"x" * 11)) == [None]
 
 
-def test_an_endless_line_is_not_kept() -> None:
+@pytest.mark.parametrize("endless", [b"x", b'{"a":"', b"[", b'{"a":[', b'{"a":{"b":"', b"{   ", b'"', b"1", b'{"id":1'])
+def test_an_endless_line_is_not_kept(endless: bytes) -> None:
     splitter = LineSplitter(10)
+    list(splitter.feed(endless))
     for _ in range(1000):
-        list(splitter.feed(b"x" * 100))
+        list(splitter.feed(endless[-1:] * 100))
 
     assert splitter._held <= 110
     assert not splitter._parts
+    assert splitter._outline is None or len(splitter._outline.json()) <= MAX_OUTLINE_BYTES
+
+
+LONG: Final = b"x" * 9000 + b'\\"[{' * 500
+OWNERS: Final[list[tuple[bytes, object]]] = [
+    (b'{"id":7,"p":"%b"}' % LONG, 7),
+    (b'{"p":{"id":8,"q":["%b"],"r":{}},"jsonrpc":"2.0","id":7}' % LONG, 7),
+    (b' \t{ "p" : [[{"id":8}],"%b"] , "id" : "a\\"b" } \r' % LONG, 'a"b'),
+    (b'{"p":[%b],"id":1234567,"s":[]}' % (b"[1,2]," * 3000 + b"[]"), 1234567),
+    (b'{"id":1,"p":"%b","id":2}' % LONG, 2),
+    (b'{"p":"%b","id":"\\ud800"}' % LONG, Verbatim(r'"\ud800"')),
+    (b'{"p":"%b","id":%b}' % (LONG, b"9" * 5000), Verbatim("9" * 5000)),
+    (b'{"p":"%b","\\u0069d":7}' % LONG, 7),
+    (b'{"p":"%b","id":"%b"}' % (LONG, b"i" * 4000), "i" * 4000),
+]
+
+
+@pytest.mark.parametrize(("line", "owner"), OWNERS)
+@pytest.mark.parametrize("chunk", [1, 7, 64 * 1024])
+def test_a_line_that_is_too_long_is_refused_under_its_id_wherever_it_stands(
+    line: bytes, owner: object, chunk: int
+) -> None:
+    pieces = [line[at : at + chunk] for at in range(0, len(line), chunk)]
+
+    assert lines_of(*pieces, b"\nnext", max_bytes=100) == [TOO_LARGE._replace(id=owner), b"next"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"p":"%b"}' % LONG,
+        b'{"p":"%b","id":null}' % LONG,
+        b'{"p":"%b","id":1.5}' % LONG,
+        b'{"p":"%b","id":true}' % LONG,
+        b'{"p":"%b","id":"%b"}' % (LONG, LONG),
+        b'{"p":"%b","id":7' % LONG,
+        b'{"id":7,"p":["%b"}' % LONG,
+        b'{"id":7,"p":"%b"}}' % LONG,
+        b'{"id":7,"p":"%b"}{}' % LONG,
+        b'{"id":7,"p":"%b"} x' % LONG,
+        b'[{"id":7,"p":"%b"}]' % LONG,
+        b'"%b"' % LONG,
+        b"\xff" * 9000,
+        b'{"id":7,"\xff":"%b"}' % LONG,
+        b'{"id":7,%b"q":1}' % b"".join(b'"k%d":1,' % number for number in range(20_000)),
+    ],
+    ids=lambda line: line[-12:].decode("latin-1"),
+)
+def test_a_line_that_is_too_long_without_a_readable_id_is_refused_once(line: bytes) -> None:
+    found = lines_of(line + b"\nnext", max_bytes=100)
+
+    assert [read(each) for each in found[:-1]] == [TOO_LARGE]
+    assert found[-1] == b"next"
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -101,23 +160,20 @@ def test_an_endless_line_is_not_kept() -> None:
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":NaN}}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":Infinity}}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":-Infinity}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":1e999}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":-1e999}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"s":"\\ud800"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"s":"\\uDFFF\\uD800"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"\\udc00":1}}',
-        b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
-        b'{"jsonrpc":"2.0","id":' + b"1" * 5000 + b',"method":"ping"}',
         b"[" * 200_000,
-        b"[" * 200_000 + b"]" * 200_000,
         b'{"a":' * 200_000,
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * 200 + b"]" * 199 + b"}}",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * 200 + b"}" * 200 + b"}}",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * 200 + b"]" * 203 + b"}}",
     ],
 )
-def test_what_is_not_json_or_could_not_be_sent_on_is_a_parse_error(line: bytes) -> None:
+def test_what_is_not_json_is_a_parse_error(line: bytes) -> None:
     assert read(line) == Refused("parse", PARSE_ERROR, "Parse error")
 
 
-@pytest.mark.parametrize("line", [b"[]", b"[" + PING + b"]", b"1", b'"ping"', b"null", b"true", b"{}"])
+@pytest.mark.parametrize(
+    "line", [b"[]", b"[" * 200_000 + b"]" * 200_000, b"[" + PING + b"]", b"1", b'"ping"', b"null", b"true", b"{}"]
+)
 def test_what_is_no_object_or_an_empty_one_is_an_invalid_request_of_nobody(line: bytes) -> None:
     assert read(line) == Refused("invalid_request", INVALID_REQUEST, "Invalid Request", None)
 
@@ -196,9 +252,83 @@ def nested(depth: int) -> bytes:
     return b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"deep":' + b"[" * inner + b"]" * inner + b"}}"
 
 
-def test_nesting_passes_up_to_the_bound() -> None:
-    assert isinstance(read(nested(MAX_DEPTH)), Request)
-    assert read(nested(MAX_DEPTH + 1)) == Refused("parse", PARSE_ERROR, "Parse error")
+def test_nesting_is_read_up_to_the_bound_and_what_is_deeper_is_null() -> None:
+    def innermost(depth: int) -> object:
+        message = read(nested(depth))
+        assert isinstance(message, Request)
+        assert message.params is not None
+        value = message.params["deep"]
+        while isinstance(value, list) and value:
+            (value,) = value
+        return value
+
+    assert [innermost(depth) for depth in (MAX_DEPTH, MAX_DEPTH + 1, 200_000)] == [[], None, None]
+
+
+def test_beside_what_is_too_deep_everything_is_read() -> None:
+    deep = b'{"k":"[{\\"]","v":' * 200 + b'"x"' + b"}" * 200
+    line = b'{"first":%b,"jsonrpc":"2.0","params":{"a":%b,"b":[7,%b]},"method":"ping","id":"x"}' % (deep, deep, deep)
+    message = read(line)
+
+    assert isinstance(message, Request)
+    assert (message.id, message.method) == ("x", "ping")
+    assert message.params is not None
+    assert message.params["b"][0] == 7
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        (rb"\ud800", "\ufffd"),
+        (rb"\uDFFF\uD800", "\ufffd\ufffd"),
+        (rb"\ud83d\ude00", "😀"),
+        (rb"\ud83d\ud83d\ude00\ude00", "\ufffd😀\ufffd"),
+        (rb"\\ud800", r"\ud800"),
+        (rb"\\\ud800\\\\udc00", "\\\ufffd\\\\udc00"),
+        (rb"\n\ud800\"", '\n\ufffd"'),
+    ],
+)
+def test_half_a_surrogate_pair_is_read_as_a_replacement_character(written: bytes, read_as: str) -> None:
+    line = b'{"jsonrpc":"2.0","id":"%b","method":"m%b","params":{"k%b":"%b"}}'
+    message = read(line % (b"x", written, written, written))
+
+    assert isinstance(message, Request)
+    assert (message.id, message.method, message.params) == ("x", "m" + read_as, {"k" + read_as: read_as})
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        (b"1e999", float("inf")),
+        (b"-1e400", float("-inf")),
+        (b"1E400", float("inf")),
+        (b"1e-400", 0.0),
+        (b"-0", 0),
+        (b"9" * MAX_DIGITS, 10**MAX_DIGITS - 1),
+        (b"9" * (MAX_DIGITS + 1), float("inf")),
+        (b"-" + b"9" * 5000, float("-inf")),
+        (b"9" * 1_000_000, float("inf")),
+    ],
+)
+def test_a_number_of_any_size_is_read(written: bytes, number: float) -> None:
+    message = read(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":%b}}' % written)
+
+    assert isinstance(message, Request)
+    assert message.params == {"n": number}
+
+
+@pytest.mark.parametrize(
+    "message_id",
+    [b"9" * 5000, b"-" + b"9" * 5000, rb'"\ud800"', rb'"a\udfff\ud800b"', b"9" * (MAX_DIGITS + 1)],
+    ids=lambda written: written[:12].decode(),
+)
+def test_an_id_that_only_json_can_say_is_refused_under_itself(message_id: bytes) -> None:
+    refused = read(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % message_id)
+
+    assert isinstance(refused, Refused)
+    assert refused == Refused("invalid_request", INVALID_REQUEST, "Invalid Request", Verbatim(message_id.decode()))
+    assert b'"id":%b,"error":{"code":-32600,' % message_id in refused.answer()
+    assert refused.answer().count(b"\n") == 1
 
 
 def test_brackets_in_a_text_are_no_nesting() -> None:
