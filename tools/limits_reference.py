@@ -19,7 +19,7 @@ from pi_session_mcp.extensions import resolve
 from pi_session_mcp.host import process as host_process
 from pi_session_mcp.host import protocol
 from pi_session_mcp.runtime import install
-from pi_session_mcp.server import catalog, frames, intake, lifecycle
+from pi_session_mcp.server import catalog, frames, intake, lifecycle, plain_json
 from pi_session_mcp.sessions import answer, registry, session
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.setup import guardian, ownership, verify, world
@@ -116,7 +116,8 @@ def _configuration() -> tuple[Bound, ...]:
 def _client() -> tuple[Bound, ...]:
     return (
         Bound("one line", size(frames.MAX_LINE_BYTES), "JSON-RPC error -32600"),
-        Bound("depth of nesting", f"{frames.MAX_DEPTH}", "JSON-RPC error"),
+        Bound("depth of nesting", f"{plain_json.MAX_DEPTH}", "read as `null`"),
+        Bound("digits of an integer", f"{plain_json.MAX_DIGITS:,}", "read as infinite"),
         Bound("requests under way", f"{intake.MAX_REQUESTS:,}", "JSON-RPC error -32600, under its id"),
         Bound("bytes of requests under way", size(intake.MAX_BYTES), "the same"),
         Bound("a prompt", f"{catalog.PROMPT_MAX_CHARACTERS:,} characters", "`invalid_arguments`"),
