@@ -46,7 +46,7 @@ _pi_session_mcp() {
             ' config') candidates="init check schema"
                 [[ $word == -* || -z $candidates ]] && candidates="--help" ;;
             ' config init') candidates=""
-                [[ $word == -* || -z $candidates ]] && candidates="--workspace --provider --model --thinking-level --coding --output --json --help" ;;
+                [[ $word == -* || -z $candidates ]] && candidates="--workspace --provider --model --thinking-level --coding --allow-unlisted --output --json --help" ;;
             ' config check') candidates=""
                 [[ $word == -* || -z $candidates ]] && candidates="--json --help" ;;
             ' config schema') candidates=""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.cli.nearest import nearest
 from pi_session_mcp.cli.render import visible
 from pi_session_mcp.cli.streams import is_terminal, write_err
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAX_CHOICES = 20
+_MAX_CHOICES: Final = 60
+"""As many as a terminal scrolls back without trouble; of more, a part of the name is asked for."""
 
 
 def somebody_is_there() -> bool:
@@ -41,14 +43,36 @@ def _line(prompt: str) -> str:
         raise
 
 
-def choose(question: str, names: Sequence[str], default: str | None = None) -> str | None:
-    """One of `names` by its number or its name; another name counts as well. `None`: no answer will come."""
-    shown = names[:_MAX_CHOICES]
-    for number, name in enumerate(shown, 1):
+def choose(
+    question: str, names: Sequence[str], default: str | None = None, *, doubted: str | None = None
+) -> str | None:
+    """One of `names`, by its number or its name. `None`: no answer will come.
+
+    Another name counts when it is said twice in a row: it may be right, and is more often misspelt. `doubted` was said
+    once already. A part of names shows those that have it.
+    """
+    shown = _alike(doubted, names) if doubted else tuple(names)
+    while True:
+        if doubted is not None:
+            write_err(visible(f"That is none of the {len(names)} names. Type it again to use it all the same.") + "\n")
+        _show(shown, len(names))
+        answer = ask(f"{question}, by number or name" if shown else question, default)
+        if answer is None or answer in names or answer == doubted:
+            return answer
+        if answer.isdecimal() and 1 <= int(answer) <= len(shown[:_MAX_CHOICES]):
+            return shown[int(answer) - 1]
+        doubted, shown = answer, _alike(answer, names)
+
+
+def _show(names: Sequence[str], of: int) -> None:
+    for number, name in enumerate(names[:_MAX_CHOICES], 1):
         write_err(visible(f"{number:>4}  {name}") + "\n")
-    if len(names) > len(shown):
-        write_err(f"      and {len(names) - len(shown)} more; their names are understood as well\n")
-    answer = ask(f"{question}, by number or name" if shown else question, default)
-    if answer is not None and answer.isdecimal() and 1 <= int(answer) <= len(shown) and answer not in names:
-        return shown[int(answer) - 1]
-    return answer
+    hidden = of - len(names[:_MAX_CHOICES])
+    if hidden:
+        write_err(f"      and {hidden} more; type a part of a name to see those that have it\n")
+
+
+def _alike(text: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The names that have `text` in them, else those that are spelt alike, else all."""
+    having = tuple(name for name in names if text.lower() in name.lower())
+    return having or nearest(text, names) or tuple(names)

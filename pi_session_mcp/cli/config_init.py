@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Misuse, Outcome, Show
+from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Outcome, Show
+from pi_session_mcp.cli.selecting import LEVELS, VARIABLE, Named, Selection, Stop, failed, misuse, select
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
 HELP: Final = """Write a first configuration; never over a file.
 
-The providers and models are those that Pi knows on this machine: its files are read, and nothing is run or connected
-to. On a terminal you are asked for what is neither named nor clear; elsewhere that is refused, and the names to choose
-from are listed. The file is the one that --output names, or PI_SESSION_MCP_CONFIG, or else the default place,
+The providers and models are those that Pi knows on this machine, with or without a login: files are read, and nothing
+is run or connected to. On a terminal you are asked for what is neither named nor clear; elsewhere that is refused, and
+the names to choose from are listed. A name that Pi does not list is refused, unless you say --allow-unlisted.
+
+The file is the one that --output names, or PI_SESSION_MCP_CONFIG, or else the one at the default place,
 ~/.config/pi-session-mcp/config.json, which every command but serve reads when the variable is not set.
 
 \b
@@ -31,14 +34,18 @@ Examples:
   pi-session-mcp config init --output pi.json --model claude-opus-5-5
 """
 
-LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
-
-_MAX_NAMES: Final = 40
-_TRY: Final = "Try: pi-session-mcp config init --help"
+_NO_WORKSPACE: Final = "No workspace is named."
+_TWICE: Final = "A workspace alias is named twice."
+_NO_DIRECTORY: Final = "A workspace is not ALIAS=PATH with a directory that exists."
+_FORM: Final = ("form", ("--workspace ALIAS=PATH",))
 _NEXT: Final = "Run `pi-session-mcp doctor`."
 _NEXT_WITH_VARIABLE: Final = (
     "Set PI_SESSION_MCP_CONFIG to the absolute path of this file, then run `pi-session-mcp doctor`."
+)
+_UNKNOWN_MODEL: Final = "Pi's files on this machine do not name this model."
+_NO_LOGIN: Final = (
+    "Pi has no login for this provider in its files. Before the first session, run `pi` and type /login, or set the "
+    "provider's key."
 )
 _EXISTS: Final = (
     "Edit or remove what is there (`pi-session-mcp config check` reads it), or name another file with --output."
@@ -52,17 +59,9 @@ class Wanted:
     """What the options say; `None` or empty where they say nothing."""
 
     workspaces: tuple[str, ...]
-    provider: str | None
-    model: str | None
-    thinking_level: str | None
+    selection: Named
     coding: bool
     output: str | None
-
-
-class _Stop(Exception):  # noqa: N818 - an answer, found inside
-    def __init__(self, answer: Answer) -> None:
-        super().__init__()
-        self.answer = answer
 
 
 def complete_level(incomplete: str) -> list[str]:
@@ -94,18 +93,23 @@ def init(
         typer.Option(metavar="LEVEL", help="One of off, minimal, low, ... max.", autocompletion=complete_level),
     ] = None,
     coding: Annotated[bool, typer.Option("--coding", help="Add a profile whose sessions may change files.")] = False,
+    allow_unlisted: Annotated[
+        bool, typer.Option("--allow-unlisted", help="Take names that Pi does not list here, too.")
+    ] = False,
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="The file to write.", autocompletion=complete_file)
     ] = None,
     json_: JsonOption = False,
 ) -> Command:
     """The parsed command."""
-    wanted = Wanted(tuple(workspace or ()), provider, model, thinking_level, coding, output)
+    provider, model, thinking_level = ((text or "").strip() or None for text in (provider, model, thinking_level))
+    named = Named(provider, model, thinking_level, allow_unlisted)
+    wanted = Wanted(tuple(workspace or ()), named, coding, output)
 
     def command(show: Show) -> Answer:
         try:
             return _init(wanted, show, may_ask=not json_)
-        except _Stop as stopped:
+        except Stop as stopped:
             return stopped.answer
 
     return command
@@ -120,19 +124,35 @@ def _init(wanted: Wanted, show: Show, *, may_ask: bool) -> Answer:
 
     path, is_default = _place(wanted)
     if os.path.lexists(path):
-        raise _Stop(_failed("config_exists", _EXISTS))
-    if wanted.thinking_level not in (None, *LEVELS):
-        raise _misuse("The thinking level is unknown.", "thinking_level_invalid", "levels", LEVELS)
-    with show.working("Looking for the models that Pi knows"):
-        known, agent_directory = _known()
-    chosen = _choose(wanted, known, agent_directory, asking=may_ask and somebody_is_there())
-    content = text_of(chosen)
+        raise Stop(failed("config_exists", _EXISTS))
+    asking = may_ask and somebody_is_there()
     try:
+        workspaces = _workspaces(wanted.workspaces, path.parent, asking=asking)
+        with show.working("Looking for the models that Pi knows"):
+            known, agent_directory = _known()
+        selection = select(wanted.selection, known, asking=asking)
+        chosen = _initial(workspaces, selection, coding=wanted.coding, agent_directory=agent_directory)
+        content = text_of(chosen)
         fingerprint = interpret(content, path.parent).fingerprint
     except ConfigError as refused:
         return refusal(refused)
     _write(path, content, make_directory=is_default)
-    return _written(chosen, known, fingerprint, following=_NEXT if _is_read_by_commands(path) else _NEXT_WITH_VARIABLE)
+    return _written(chosen, known, fingerprint, is_read=_is_read_by_commands(path))
+
+
+def _initial(
+    workspaces: dict[str, Path], selection: Selection, *, coding: bool, agent_directory: Path | None = None
+) -> Initial:
+    from pi_session_mcp.config.initial import Initial
+
+    return Initial(
+        workspaces=workspaces,
+        provider=selection.provider,
+        model=selection.model,
+        thinking_level=selection.thinking_level,
+        coding=coding,
+        pi_agent_directory=agent_directory,
+    )
 
 
 def _place(wanted: Wanted) -> tuple[Path, bool]:
@@ -144,7 +164,7 @@ def _place(wanted: Wanted) -> tuple[Path, bool]:
         return Path.cwd() / Path(named), False
     usual = default_place(os.environ)
     if usual is None:
-        raise _Stop(_failed("home_missing", _NO_HOME))
+        raise Stop(failed("home_missing", _NO_HOME))
     return usual, True
 
 
@@ -184,40 +204,32 @@ def _sdk() -> Path | None:
         return None
 
 
-def _choose(wanted: Wanted, known: Known, agent_directory: Path | None, *, asking: bool) -> Initial:
-    from pi_session_mcp.config.initial import Initial
+def _workspaces(named: tuple[str, ...], directory: Path, *, asking: bool) -> dict[str, Path]:
+    """Aliases with their directories. Raises `Stop`, or `ConfigError` for what no configuration may have.
 
-    workspaces = _workspaces(wanted.workspaces, asking=asking)
-    provider = wanted.provider or _provider(known, asking=asking)
-    model = wanted.model or _model(known, provider, asking=asking)
-    return Initial(
-        workspaces=workspaces,
-        provider=provider,
-        model=model,
-        thinking_level=wanted.thinking_level or _level(known, provider, model),
-        coding=wanted.coding,
-        pi_agent_directory=agent_directory,
-    )
+    That is judged here, by a configuration that selects nothing of this machine, before anything more is asked.
+    """
+    from pi_session_mcp.config.initial import text_of
+    from pi_session_mcp.config.load import interpret
 
-
-def _workspaces(named: tuple[str, ...], *, asking: bool) -> dict[str, Path]:
     if named:
         pairs = [_workspace(text) for text in named]
     elif asking:
         pairs = [_asked_workspace()]
     else:
-        raise _misuse("No workspace is named.", "workspace_required", "form", ("--workspace ALIAS=PATH",))
+        raise misuse(_NO_WORKSPACE, "workspace_required", *_FORM)
     if len(dict(pairs)) < len(pairs):
-        raise _misuse("A workspace alias is named twice.", "workspace_invalid", "form", ("--workspace ALIAS=PATH",))
-    return dict(pairs)
+        raise misuse(_TWICE, "workspace_invalid", *_FORM)
+    workspaces = dict(pairs)
+    interpret(text_of(_initial(workspaces, Selection("any", "any", "off"), coding=False)), directory)
+    return workspaces
 
 
 def _workspace(text: str) -> tuple[str, Path]:
     alias, separator, written = text.partition("=")
     path = _directory(written) if separator and alias else None
     if path is None:
-        complaint = "A workspace is not ALIAS=PATH with a directory that exists."
-        raise _misuse(complaint, "workspace_invalid", "form", ("--workspace ALIAS=PATH",))
+        raise misuse(_NO_DIRECTORY, "workspace_invalid", *_FORM)
     return alias, path
 
 
@@ -230,7 +242,7 @@ def _asked_workspace() -> tuple[str, Path]:
         if path := _directory(written):
             return alias_for(path.name), path
         question = "That is no directory. Directory that sessions may work in"
-    raise _misuse("No workspace is named.", "workspace_required", "form", ("--workspace ALIAS=PATH",))
+    raise misuse(_NO_WORKSPACE, "workspace_required", *_FORM)
 
 
 def _directory(written: str) -> Path | None:
@@ -242,44 +254,6 @@ def _directory(written: str) -> Path | None:
         return None
 
 
-def _provider(known: Known, *, asking: bool) -> str:
-    from pi_session_mcp.cli.asking import choose
-
-    names = tuple(known.providers)
-    usual = known.default_provider if known.default_provider in names else None
-    clear = names[0] if len(names) == 1 else usual
-    if clear is not None and (not asking or len(names) == 1):
-        return clear
-    answer = choose("Provider", names, usual) if asking else None
-    if answer is None:
-        raise _misuse(
-            "No provider is named, and which is meant is not clear.", "provider_required", *_named("provider", names)
-        )
-    return answer
-
-
-def _model(known: Known, provider: str, *, asking: bool) -> str:
-    from pi_session_mcp.cli.asking import choose
-
-    names = tuple(model.id for model in known.providers.get(provider, ()))
-    usual = known.default_model if provider == known.default_provider else None
-    clear = names[0] if len(names) == 1 else usual
-    if clear is not None and (not asking or len(names) == 1):
-        return clear
-    answer = choose("Model", names, usual) if asking else None
-    if answer is None:
-        raise _misuse("No model is named, and which is meant is not clear.", "model_required", *_named("model", names))
-    return answer
-
-
-def _level(known: Known, provider: str, model: str) -> str:
-    """Pi's own default where the model has it, else what comes near; medium for a model that nobody knows."""
-    described = known.model(provider, model)
-    if described is None:
-        return known.default_level or "medium"
-    return known.default_level if known.default_level in described.levels else described.usual_level
-
-
 def _write(path: Path, content: bytes, *, make_directory: bool) -> None:
     from pi_session_mcp.config.initial import create
 
@@ -288,30 +262,33 @@ def _write(path: Path, content: bytes, *, make_directory: bool) -> None:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         create(path, content)
     except FileExistsError:
-        raise _Stop(_failed("config_exists", _EXISTS)) from None
+        raise Stop(failed("config_exists", _EXISTS)) from None
     except (OSError, ValueError):
-        raise _Stop(_failed("config_unwritable", _UNWRITABLE)) from None
+        raise Stop(failed("config_unwritable", _UNWRITABLE)) from None
 
 
-def _written(chosen: Initial, known: Known, fingerprint: str, *, following: str) -> Outcome:
+def _written(chosen: Initial, known: Known, fingerprint: str, *, is_read: bool) -> Outcome:
+    from pi_session_mcp.config.initial import profiles_of
+
     is_known = known.model(chosen.provider, chosen.model) is not None
+    is_ready = chosen.provider in known.providers
     selection = {"provider": chosen.provider, "model": chosen.model, "thinkingLevel": chosen.thinking_level}
-    members: dict[str, Json] = {"fingerprint": fingerprint, **selection, "modelKnown": is_known}
-    shown = (("provider", chosen.provider), ("model", chosen.model), ("thinking", chosen.thinking_level))
-    unknown = () if is_known else (("note", "Pi's files on this machine do not name this model."),)
+    members: dict[str, Json] = {
+        "fingerprint": fingerprint,
+        "workspaces": list(chosen.workspaces),
+        "executionProfiles": list(profiles_of(chosen)),
+        **selection,
+        "modelKnown": is_known,
+        "loginKnown": is_ready,
+    }
+    shown = (
+        ("workspace" if len(chosen.workspaces) == 1 else "workspaces", ", ".join(chosen.workspaces)),
+        ("profiles" if chosen.coding else "profile", ", ".join(profiles_of(chosen))),
+        ("provider", chosen.provider),
+        ("model", chosen.model),
+        ("thinking", chosen.thinking_level),
+    )
+    notes = (*((("note", _UNKNOWN_MODEL),) if not is_known else ()), *((("login", _NO_LOGIN),) if not is_ready else ()))
     line = Line(Mark.OK, "written", "The configuration is written, and valid.")
-    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *unknown, ("next", following)))))
-
-
-def _failed(code: str, remedy: str) -> Outcome:
-    blocks = (Line(Mark.FAILED, "failed", code), Facts((("do", remedy),)))
-    return Outcome(ExitStatus.FAILURE, {"code": code, "remediation": remedy}, blocks)
-
-
-def _named(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The names to choose from, as many as somebody would read; where none is known, the option that takes any."""
-    return (f"{kind}s", names[:_MAX_NAMES]) if names else ("form", (f"--{kind} NAME",))
-
-
-def _misuse(complaint: str, code: str, title: str, names: tuple[str, ...]) -> _Stop:
-    return _Stop(Misuse(f"{complaint} {_TRY}", ((title, names),), code))
+    following = ("next", _NEXT if is_read else _NEXT_WITH_VARIABLE)
+    return Outcome(ExitStatus.OK, members, (line, Facts((*shown, *notes, following))))

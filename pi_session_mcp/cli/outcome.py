@@ -92,11 +92,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """The command line was not understood: a fixed sentence, and the names that would have been."""
+    """The command line was not understood: a fixed sentence, and the names that would have been.
+
+    `nearest` are those of them that are spelt most like the word that was not understood, which is never repeated.
+    """
 
     message: str
     valid: tuple[tuple[str, tuple[str, ...]], ...] = ()
     code: str = "usage"
+    nearest: tuple[str, ...] = ()
 
 
 Answer: TypeAlias = Outcome | Document | Misuse

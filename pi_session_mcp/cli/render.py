@@ -41,6 +41,7 @@ _STYLES: Final = {Mark.OK: "green", Mark.WARNING: "yellow", Mark.FAILED: "red", 
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _WORD_COLUMNS: Final = 11
+_MAX_NAMES: Final = 60
 
 
 def exit_status_of(answer: Answer) -> ExitStatus:
@@ -88,9 +89,16 @@ def human_text(blocks: Iterable[Block], form: Form) -> str:
 
 def misuse_text(misuse: Misuse, form: Form) -> str:
     """What a person reads when the command line was not understood."""
-    rows = tuple((title, ", ".join(names)) for title, names in misuse.valid)
+    meant = (("did you mean", " or ".join(misuse.nearest)),) if misuse.nearest else ()
+    rows = (*meant, *((title, _listed(names)) for title, names in misuse.valid))
     blocks: tuple[Block, ...] = (Line(Mark.FAILED, "misuse", misuse.message),)
     return human_text((*blocks, Facts(rows)) if rows else blocks, form)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """As many names as somebody would read; the report has them all."""
+    hidden = len(names) - len(names[:_MAX_NAMES])
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {hidden} more (--json lists all)" if hidden else "")
 
 
 def visible(text: str, *, keep: str = "") -> str:
@@ -104,8 +112,10 @@ def _members(answer: Answer) -> dict[str, Json]:
             return dict(members)
         case Document(text=text, member=member, reported=reported):
             return {member: text if reported is None else reported}
-        case Misuse(message=message, valid=valid, code=code):
-            return {"code": code, "message": message, "valid": {title: list(names) for title, names in valid}}
+        case Misuse(message=message, valid=valid, code=code, nearest=nearest):
+            told: dict[str, Json] = {"nearest": list(nearest)} if nearest else {}
+            valid_names = {title: list(names) for title, names in valid}
+            return {"code": code, "message": message, **told, "valid": valid_names}
     assert_never(answer)
 
 

@@ -45,6 +45,11 @@ def text_of(initial: Initial) -> bytes:
     return json.dumps(document, indent=2).encode() + b"\n"
 
 
+def profiles_of(initial: Initial) -> tuple[str, ...]:
+    """The aliases of its execution profiles, the default first."""
+    return (READ_ONLY_PROFILE, CODING_PROFILE) if initial.coding else (READ_ONLY_PROFILE,)
+
+
 def alias_for(name: str) -> str:
     """An alias that a directory of this name suggests."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")

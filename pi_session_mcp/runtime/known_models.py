@@ -1,14 +1,15 @@
 """Which models Pi knows on this machine, from its files alone: nothing is run, connected to or written.
 
 Pi itself decides at a session's start; this is what an operator is likely to mean when a first configuration is
-written. A provider counts as known when Pi has a stored credential for it, or when `models.json` defines models of it.
+written. A provider is ready when Pi has a stored credential for it, or when `models.json` defines models of it; the
+others are those of the catalogue that comes with the SDK, which knows them without a login.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.platform.reading import read_regular
@@ -41,16 +42,30 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Providers by name with their models, and what Pi itself starts with, where its settings say so."""
+    """Providers by name with their models, and what Pi itself starts with, where its settings say so.
+
+    `providers` are ready to be used, `others` are in the catalogue alone. `has_catalogue` says whether there was one.
+    """
 
     providers: dict[str, tuple[Model, ...]]
+    others: dict[str, tuple[Model, ...]] = field(default_factory=dict)
+    has_catalogue: bool = False
     default_provider: str | None = None
     default_model: str | None = None
     default_level: str | None = None
 
     def model(self, provider: str, model: str) -> Model | None:
         """The model of that name, if it is known."""
-        return next((one for one in self.providers.get(provider, ()) if one.id == model), None)
+        return next((one for one in self.models(provider) if one.id == model), None)
+
+    def models(self, provider: str) -> tuple[Model, ...]:
+        """The models of that provider; none of one that is not known."""
+        return self.providers.get(provider) or self.others.get(provider, ())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every provider that is known, those that are ready first."""
+        return (*self.providers, *self.others)
 
 
 def known_models(agent_directory: Path, sdk_package: Path | None) -> Known:
@@ -62,8 +77,14 @@ def known_models(agent_directory: Path, sdk_package: Path | None) -> Known:
     credentials = _objects(_read(agent_directory / "auth.json"))
     settings = _read(agent_directory / "settings.json")
     named = [*credentials, *(name for name, provider in custom.items() if _list(provider.get("models")))]
+    known = {
+        name: _models(custom.get(name, {}), _catalogue(sdk_package, name))
+        for name in dict.fromkeys((*named, *_catalogued(sdk_package)))
+    }
     return Known(
-        {name: _models(custom.get(name, {}), _catalogue(sdk_package, name)) for name in dict.fromkeys(named)},
+        {name: models for name, models in known.items() if name in named},
+        {name: models for name, models in known.items() if name not in named and models},
+        has_catalogue=any(True for _ in _catalogued(sdk_package)),
         default_provider=_text(settings.get("defaultProvider")),
         default_model=_text(settings.get("defaultModel")),
         default_level=_level(settings.get("defaultThinkingLevel")),
@@ -92,12 +113,31 @@ def _levels(described: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def _catalogued(sdk_package: Path | None) -> Iterator[str]:
+    """The names of the providers that Pi knows by itself, sorted: each has a file of its name."""
+    for directory in _data(sdk_package):
+        try:
+            names = sorted(path.stem for path in directory.iterdir() if path.suffix == ".json")
+        except OSError:
+            continue
+        if names:
+            yield from (name for name in names if _text(name) is not None)
+            return
+
+
+def _data(sdk_package: Path | None) -> Iterator[Path]:
+    """Where the catalogue may be: packed inside the SDK, or beside it."""
+    if sdk_package is not None:
+        for root in (sdk_package / "node_modules" / "@earendil-works", sdk_package.parent):
+            yield root / "pi-ai" / "dist" / "providers" / "data"
+
+
 def _catalogue(sdk_package: Path | None, provider: str) -> Iterator[dict[str, Any]]:
-    """The chat models of a provider that Pi knows by itself, as packed beside the SDK or inside it."""
-    if sdk_package is None or not provider.replace("-", "").isalnum():
+    """The chat models of a provider that Pi knows by itself."""
+    if not provider.replace("-", "").isalnum():
         return
-    for root in (sdk_package / "node_modules" / "@earendil-works", sdk_package.parent):
-        groups = _objects(_read(root / "pi-ai" / "dist" / "providers" / "data" / f"{provider}.json"))
+    for directory in _data(sdk_package):
+        groups = _objects(_read(directory / f"{provider}.json"))
         if groups:
             yield from (
                 one

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pi_session_mcp.cli.config_init import LEVELS
+from pi_session_mcp.cli.selecting import LEVELS
 from pi_session_mcp.config.load import load
 from pi_session_mcp.runtime.known_models import THINKING_LEVELS
+from tests.support.environment import ensure_installed
 from tests.support.terminal import Terminal
 from tests.support.warm_program import WarmProgram
 from tests.unit.cli.conftest import Ended, Shell
@@ -229,10 +230,58 @@ def test_a_thinking_level_is_checked_and_the_valid_ones_are_named(shell: Shell) 
 
 
 @pytest.mark.usefixtures("pi")
-def test_a_model_that_pi_does_not_name_is_taken_with_a_note(shell: Shell) -> None:
-    made = report(init(shell, "--provider", "other", "--model", "new", "--output", "c.json"))
+def test_a_model_that_pi_does_not_name_is_taken_with_a_note_if_it_is_said_twice(shell: Shell) -> None:
+    names = ("--provider", "other", "--model", "new", "--output", "c.json")
+    refused = report(init(shell, *names))
+    made = report(init(shell, *names, "--allow-unlisted"))
 
+    assert (refused["exitCode"], refused["code"]) == (64, "provider_unlisted")
     assert (made["ok"], made["modelKnown"], made["thinkingLevel"]) == (True, False, "medium")
+
+
+@pytest.mark.usefixtures("pi")
+@pytest.mark.parametrize(
+    ("names", "code", "nearest"),
+    [
+        (("--provider", "scriptde", "--model", "plain"), "provider_unlisted", ["scripted"]),
+        (("--provider", "Scripted", "--model", "plain"), "provider_unlisted", ["scripted"]),
+        (("--model", "palin"), "model_unlisted", ["plain"]),
+        (("--model", "plain", "--thinking-level", "high"), "thinking_level_unlisted", None),
+        (("--model", "plain", "--thinking-level", "hihg"), "thinking_level_invalid", ["high", "xhigh"]),
+    ],
+)
+def test_a_name_that_is_in_no_list_is_refused_with_the_nearest(
+    shell: Shell, names: tuple[str, ...], code: str, nearest: list[str] | None
+) -> None:
+    refused = report(init(shell, *names, "--output", "c.json"))
+
+    assert (refused["exitCode"], refused["code"]) == (64, code)
+    assert refused.get("nearest") == nearest
+    assert not (shell.home / "c.json").exists()
+
+
+def test_in_a_fresh_home_all_that_the_catalogue_has_is_listed_and_can_be_chosen(shell: Shell) -> None:
+    ensure_installed()
+    provider = report(shell.run("config", "init", "--workspace", "app=.", "--json"))
+    model = report(shell.run("config", "init", "--workspace", "app=.", "--provider", "anthropic", "--json"))
+    named = ("--provider", "anthropic", "--model", model["valid"]["models"][0])
+    made = shell.run("config", "init", "--workspace", "app=.", *named)
+
+    assert provider["code"] == "provider_required"
+    assert {"anthropic", "openai", "google"} <= set(provider["valid"]["providers"])
+    assert model["code"] == "model_required"
+    assert made.code == 0
+    assert "/login" in made.out
+    assert "workspace   app" in made.out
+    assert not (shell.home / ".pi").exists()
+
+
+def test_what_was_written_is_shown_by_its_aliases(shell: Shell, pi: Path) -> None:
+    assert pi.exists()
+    made = report(init(shell, "--workspace", "other=.", "--model", "plain", "--coding"))
+
+    assert (made["workspaces"], made["executionProfiles"]) == (["app", "other"], ["read-only", "coding"])
+    assert made["loginKnown"] is True
 
 
 def test_what_pi_starts_with_is_taken_where_nobody_is_asked(shell: Shell, pi: Path) -> None:
@@ -270,6 +319,22 @@ def test_at_a_terminal_only_what_is_not_clear_is_asked(shell: Shell) -> None:
     assert configuration.workspaces == {"some-project": shell.home / "Some Project"}
     assert configuration.execution_profiles["read-only"].model == "thinking"
     assert out.decode().startswith("✓")
+    assert "workspace   some-project" in out.decode()
+
+
+@pytest.mark.usefixtures("pi")
+def test_at_a_terminal_a_name_that_is_in_no_list_counts_when_it_is_typed_again(shell: Shell) -> None:
+    with _asked(shell, "config", "init", "--workspace", "app=.", "--model", "palin", "--output", "c.json") as terminal:
+        terminal.read_until("1  plain")
+        terminal.read_until("Model, by number or name: ")
+        terminal.type("other\n")
+        terminal.read_until("Type it again to use it all the same.")
+        terminal.read_until("Model, by number or name: ")
+        terminal.type("other\n")
+        code, _ = terminal.ended()
+
+    assert code == 0
+    assert load(shell.home / "c.json").execution_profiles["read-only"].model == "other"
 
 
 @pytest.mark.usefixtures("pi")

@@ -48,6 +48,22 @@ def test_the_models_of_a_provider_with_a_credential_come_from_the_sdk_after_its_
     assert found[0].usual_level == "medium"
 
 
+def test_the_catalogue_names_the_other_providers_without_a_login(tmp_path: Path) -> None:
+    package = tmp_path / "pi-coding-agent"
+    catalogue(package, "anthropic", [{"id": "a"}])
+    (package.parent / "pi-ai" / "dist" / "providers" / "data" / "notes.txt").write_text("")
+    (package.parent / "pi-ai" / "dist" / "providers" / "data" / "empty.json").write_text("{}")
+    write(tmp_path, "models.json", {"providers": {"mine": {"models": [{"id": "b"}]}}})
+
+    known = known_models(tmp_path, package)
+
+    assert known.has_catalogue
+    assert known.names == ("mine", "anthropic")
+    assert list(known.providers) == ["mine"]
+    assert known.model("anthropic", "a") is not None
+    assert known.model("mine", "a") is None
+
+
 @pytest.mark.parametrize(
     ("described", "usual", "highest"),
     [

@@ -1,0 +1,155 @@
+"""Which provider, model and thinking level a first configuration names: by options, by what is clear, or by answers.
+
+A name that is in no list may be right (an extension can bring a provider) and is more often misspelt, so it counts only
+when it is said twice: by the option --allow-unlisted, or by typing it again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.cli.outcome import Answer, Facts, Line, Mark, Misuse, Outcome
+from pi_session_mcp.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from pi_session_mcp.runtime.known_models import Known
+
+LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
+
+_TRY: Final = "Try: pi-session-mcp config init --help"
+_NO_LEVEL: Final = "The thinking level is unknown."
+_TWICE: Final = "Correct it, or add --allow-unlisted to use it all the same."
+_INSTALL: Final = (
+    "Run `{command}`, which brings Pi's list of models, or name --provider and --model and add --allow-unlisted."
+)
+
+
+class Stop(Exception):  # noqa: N818 - an answer, found inside
+    """Ends `config init` with `answer`."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a profile selects."""
+
+    provider: str
+    model: str
+    thinking_level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the options say; `None` where they say nothing. `allow_unlisted`: that they mean what no list has."""
+
+    provider: str | None
+    model: str | None
+    thinking_level: str | None
+    allow_unlisted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One name to be chosen: all that are listed, those to offer first, the usual one, and the one that is clear."""
+
+    kind: str
+    names: tuple[str, ...]
+    offered: tuple[str, ...]
+    usual: str | None = None
+    clear: str | None = None
+
+
+def select(named: Named, known: Known, *, asking: bool) -> Selection:
+    """The whole selection; `asking` says whether somebody can be asked. Raises `Stop`."""
+    if named.thinking_level not in (None, *LEVELS):
+        raise misuse(_NO_LEVEL, "thinking_level_invalid", "levels", LEVELS, meant=named.thinking_level)
+    if not known.has_catalogue and not named.allow_unlisted and not _lists(known, named):
+        raise _catalogue_missing()
+    provider = _chosen(_provider(known, asking=asking), named.provider, named, asking=asking)
+    model = _chosen(_model(known, provider, asking=asking), named.model, named, asking=asking)
+    return Selection(provider, model, _level(known, provider, model, named, asking=asking))
+
+
+def misuse(complaint: str, code: str, title: str, names: tuple[str, ...], *, meant: str | None = None) -> Stop:
+    """A misuse with the names to choose from, and those that are spelt like what was `meant`."""
+    from pi_session_mcp.cli.nearest import nearest
+
+    return Stop(Misuse(f"{complaint} {_TRY}", ((title, names),), code, nearest(meant, names) if meant else ()))
+
+
+def failed(code: str, remedy: str) -> Outcome:
+    """Something is in the way, and `remedy` says what to do about it."""
+    blocks = (Line(Mark.FAILED, "failed", code), Facts((("do", remedy),)))
+    return Outcome(ExitStatus.FAILURE, {"code": code, "remediation": remedy}, blocks)
+
+
+def _lists(known: Known, named: Named) -> bool:
+    """Whether the lists that there are have what is named."""
+    provider = known.providers if named.provider is None else {named.provider} & known.providers.keys()
+    return bool(provider) and (named.model is None or any(known.model(one, named.model) for one in provider))
+
+
+def _catalogue_missing() -> Stop:
+    """Without the runtime there is no list to compare with. A variable that leads nowhere would stop its install."""
+    is_named = bool(os.environ.get(VARIABLE))
+    command = f"{f'env -u {VARIABLE} ' if is_named else ''}pi-session-mcp runtime install"
+    return Stop(failed("catalogue_missing", _INSTALL.format(command=command)))
+
+
+def _provider(known: Known, *, asking: bool) -> _Choice:
+    ready = tuple(known.providers)
+    usual = known.default_provider if known.default_provider in known.names else None
+    clear = ready[0] if len(ready) == 1 else None if asking else usual
+    return _Choice("provider", known.names, ready or known.names, usual, clear)
+
+
+def _model(known: Known, provider: str, *, asking: bool) -> _Choice:
+    names = tuple(model.id for model in known.models(provider))
+    usual = known.default_model if provider == known.default_provider and known.default_model in names else None
+    clear = names[0] if len(names) == 1 else None if asking else usual
+    return _Choice("model", names, names, usual, clear)
+
+
+def _level(known: Known, provider: str, model: str, named: Named, *, asking: bool) -> str:
+    """Pi's own default where the model has it, else what comes near; medium for a model that nobody knows."""
+    described = known.model(provider, model)
+    levels = LEVELS if described is None else described.levels
+    usual = described.usual_level if described else "medium"
+    clear = known.default_level if known.default_level in levels else usual
+    return _chosen(_Choice("thinking level", levels, levels, None, clear), named.thinking_level, named, asking=asking)
+
+
+def _chosen(choice: _Choice, name: str | None, named: Named, *, asking: bool) -> str:
+    if name is None and choice.clear is not None:
+        return choice.clear
+    if name is not None and (name in choice.names or named.allow_unlisted):
+        return name
+    if asking:
+        from pi_session_mcp.cli.asking import choose
+
+        answer = choose(choice.kind.capitalize(), choice.names, choice.usual, doubted=name)
+        if answer is not None:
+            return answer
+    raise _unlisted(choice, name) if name is not None else _required(choice)
+
+
+def _required(choice: _Choice) -> Stop:
+    complaint = f"No {choice.kind} is named, and which is meant is not clear."
+    return misuse(complaint, f"{choice.kind}_required", *_valid(choice, choice.offered))
+
+
+def _unlisted(choice: _Choice, name: str) -> Stop:
+    complaint = f"Pi lists no {choice.kind} of this name here. {_TWICE}"
+    code = f"{choice.kind.replace(' ', '_')}_unlisted"
+    return misuse(complaint, code, *_valid(choice, choice.names), meant=name)
+
+
+def _valid(choice: _Choice, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The names to choose from; where none is known, the option that takes any."""
+    return (f"{choice.kind.split()[-1]}s", names) if names else ("form", (f"--{choice.kind} NAME",))
