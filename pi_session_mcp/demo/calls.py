@@ -25,6 +25,7 @@ class Turn:
     id: str
     state: str
     answer: str
+    finish: str
 
 
 class Tools:
@@ -79,8 +80,9 @@ class Tools:
 
 
 def completed(turn: Turn) -> str:
-    """The answer of a turn that was completed. Raises `NotSeen` for any other state."""
+    """The whole answer of a turn that was completed. Raises `NotSeen` for any other state, and for a part of one."""
     require(turn.state == "completed", f"The turn is {turn.state}, not completed.")
+    require(turn.finish == "complete", "The answer is not complete.")
     return turn.answer
 
 
@@ -100,4 +102,6 @@ def _aliases(entries: list[dict[str, Any]]) -> tuple[str, ...]:
 
 def _turn(told: dict[str, Any]) -> Turn:
     turn = told["turn"]
-    return Turn(str(turn["turnId"]), str(turn["state"]), str(turn.get("assistantText", "")))
+    return Turn(
+        str(turn["turnId"]), str(turn["state"]), str(turn.get("assistantText", "")), str(turn.get("finish", ""))
+    )

@@ -33,10 +33,11 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call one tool."""
+    """Call one tool, with this text beside the call."""
 
     tool: str
     arguments: Mapping[str, object] = field(default_factory=dict)
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,10 +325,10 @@ def _deltas(
             size = max(1, -(-len(text) // chunks))
             for start in range(0, len(text), size):
                 yield {"role": "assistant", "content": text[start : start + size]}, gap_s if start else 0
-        case Call(tool, arguments):
+        case Call(tool, arguments, text):
             function = {"name": tool, "arguments": json.dumps(dict(arguments))}
             call = {"index": 0, "id": f"call_{len(body['messages'])}", "type": "function", "function": function}
-            yield {"role": "assistant", "content": None, "tool_calls": [call]}, 0
+            yield {"role": "assistant", "content": text or None, "tool_calls": [call]}, 0
 
 
 def tool_results(body: dict[str, Any]) -> list[str]:

@@ -34,7 +34,8 @@ class Outcome:
     """How a turn ended in Pi.
 
     `stop_reason` is that of the last assistant message between the turn's preflight and its end, `None` if there was
-    none; `aborted` says that an abort was latched for it; `text` is the joined text of that message, not yet trimmed.
+    none; `aborted` says that an abort was latched for it; `text` is the joined text, not yet trimmed, of the last of
+    these messages that has some and that Pi did not take back, or of the last one if it failed or was aborted.
     """
 
     stop_reason: str | None

@@ -148,6 +148,24 @@ def turn_end(outcome: Outcome) -> TurnState:
             return TurnState.FAILED
 
 
+class Finish(StrEnum):
+    """How the answer of a completed turn ended."""
+
+    COMPLETE = "complete"
+    """The model ended it itself."""
+    CUT = "cut"
+    """Something else did; what is there is part of an answer."""
+    NO_TEXT = "no_text"
+    """There is none, whatever ended the turn."""
+
+
+def finish_of(stop_reason: str | None, *, has_text: bool) -> Finish:
+    """How a completed turn finished, by the reason with which its last message stopped."""
+    if not has_text:
+        return Finish.NO_TEXT
+    return Finish.COMPLETE if stop_reason == "stop" else Finish.CUT
+
+
 # --- the life of a session ------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from pi_session_mcp.sessions.state import (
     Settled,
     TurnState,
     Word,
+    finish_of,
     next_turn,
 )
 from pi_session_mcp.sessions.views import TurnView
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.sessions.answer import Answer
     from pi_session_mcp.sessions.clock import Clock
     from pi_session_mcp.sessions.ports import Outcome
-    from pi_session_mcp.sessions.state import TurnEvent
+    from pi_session_mcp.sessions.state import Finish, TurnEvent
 
 
 class Turn:
@@ -56,6 +57,7 @@ class Turn:
         self._started_at = self._updated_at = clock.now()
         self._completed_at: datetime | None = None
         self._answer: Answer | None = None
+        self._finish: Finish | None = None
         self._ended = anyio.Event()
         self._changed = anyio.Event()
 
@@ -80,6 +82,7 @@ class Turn:
             updated_at=self._updated_at,
             completed_at=self._completed_at,
             answer=self._answer,
+            finish=self._finish,
         )
 
     # --- what happens to it -----------------------------------------------------------------------------------------
@@ -149,6 +152,7 @@ class Turn:
             self._updated_at = self._completed_at = self._clock.now()
             if isinstance(event, Settled) and self.state is TurnState.COMPLETED:
                 self._answer = answer_from(event.outcome.text)
+                self._finish = finish_of(event.outcome.stop_reason, has_text=self._answer.text != "")
         self._ended.set()
         self._wake()
 

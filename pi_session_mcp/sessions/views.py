@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pi_session_mcp.sessions.answer import Answer
-    from pi_session_mcp.sessions.state import LastError
+    from pi_session_mcp.sessions.state import Finish, LastError
 
 TURN_FAILED: Final = {"code": "turn_failed", "message": "Pi turn failed"}
 
@@ -57,7 +57,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """A published turn at one moment. `completed_at` is set when it is terminal, `answer` when it is completed."""
+    """A published turn at one moment. `completed_at` is set when it is over, `answer` and `finish` when completed."""
 
     turn_id: str
     session_id: str
@@ -66,6 +66,7 @@ class TurnView:
     updated_at: datetime
     completed_at: datetime | None = None
     answer: Answer | None = None
+    finish: Finish | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -88,4 +89,6 @@ class TurnView:
         if self.answer is not None:
             fields["assistantText"] = self.answer.text
             fields["truncated"] = self.answer.truncated
+        if self.finish is not None:
+            fields["finish"] = self.finish.value
         return fields

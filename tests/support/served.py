@@ -21,7 +21,7 @@ from pi_session_mcp.errors import MESSAGES, Code, Refusal
 from pi_session_mcp.server.app import build_server
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.sessions.answer import Answer
-from pi_session_mcp.sessions.state import SessionState, TurnState
+from pi_session_mcp.sessions.state import SessionState, TurnState, finish_of
 from pi_session_mcp.sessions.views import SessionView, TurnView
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class Memory:
         """Every running turn ends with this answer."""
         for turn in list(self.turns.values()):
             answer = Answer(text, truncated=False)
-            ended = replace(turn, state=TurnState.COMPLETED, completed_at=_NOW, answer=answer)
+            finish = finish_of("stop", has_text=text != "")
+            ended = replace(turn, state=TurnState.COMPLETED, completed_at=_NOW, answer=answer, finish=finish)
             self.turns[turn.turn_id] = ended
             self.become(turn.session_id, SessionState.IDLE)
         self._tell()

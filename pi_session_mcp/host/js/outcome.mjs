@@ -1,17 +1,52 @@
-// What a turn came to, from the last message of the assistant.
+// What a turn came to, from the messages of the assistant as they end.
 
 import { boundedText } from "./frames.mjs";
 
 /** @typedef {{ stopReason: string | null, text: string }} Outcome */
 
-/** @type {Outcome} */
-export const NO_OUTCOME = { stopReason: null, text: "" };
+/** Messages that ended so are no part of the conversation: Pi does not send them again. */
+const NO_PART = ["error", "aborted"];
+
+/** The messages of one turn, as far as they matter for its outcome. */
+export class Outcomes {
+  /** @type {Outcome} */
+  #last = { stopReason: null, text: "" };
+  /** The latest text that is part of the conversation, and what it was before the last message. */
+  #answer = "";
+  #before = "";
+
+  /** @param {import("./sdk.d.ts").AssistantMessage} message an extension may have replaced it with anything */
+  ended(message) {
+    this.#last = outcomeOf(message);
+    this.#before = this.#answer;
+    if (isPart(this.#last) && this.#last.text.trim() !== "") this.#answer = this.#last.text;
+  }
+
+  /** The last message is taken back: Pi sends the same conversation again without it. */
+  takenBack() {
+    this.#answer = this.#before;
+  }
+
+  /**
+   * How the turn ended, and the last of its messages that has text: models write their findings beside their last tool
+   * call, and end with an empty message.
+   * @returns {Outcome}
+   */
+  get outcome() {
+    return isPart(this.#last) ? { ...this.#last, text: this.#answer } : this.#last;
+  }
+}
+
+/** @param {Outcome} message */
+function isPart({ stopReason }) {
+  return stopReason === null || !NO_PART.includes(stopReason);
+}
 
 /**
- * @param {import("./sdk.d.ts").AssistantMessage} message an extension may have replaced it with anything
+ * @param {import("./sdk.d.ts").AssistantMessage} message
  * @returns {Outcome}
  */
-export function outcomeOf({ stopReason, content }) {
+function outcomeOf({ stopReason, content }) {
   const blocks = Array.isArray(content) ? content : [];
   const texts = blocks.filter(({ type, text }) => type === "text" && typeof text === "string");
   return {

@@ -8,7 +8,8 @@ export interface AssistantMessage {
 
 export type AgentEvent =
   | { type: "message_end"; message: AssistantMessage }
-  | { type: "agent_start" | "agent_settled" | "tool_execution_end" };
+  | { type: "compaction_end"; willRetry?: unknown }
+  | { type: "agent_start" | "agent_settled" | "tool_execution_end" | "auto_retry_start" };
 
 export interface Model {
   provider: string;

@@ -5,7 +5,7 @@ import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
-import { NO_OUTCOME, outcomeOf } from "./outcome.mjs";
+import { Outcomes } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
 import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
@@ -15,7 +15,7 @@ import { builtinTools, grantedTools } from "./tools.mjs";
 /** @typedef {import("./sdk.d.ts").AgentSession} AgentSession */
 /** @typedef {import("./sdk.d.ts").AgentEvent} AgentEvent */
 /** @typedef {import("./sdk.d.ts").RequestOf} RequestOf */
-/** @typedef {{ turn: number, started: boolean, aborted: boolean, last: import("./outcome.mjs").Outcome, done: Promise<void> }} Turn */
+/** @typedef {{ turn: number, started: boolean, aborted: boolean, messages: Outcomes, done: Promise<void> }} Turn */
 /** @typedef {"new" | "loaded" | "opened" | "ready"} Stage */
 
 const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
@@ -221,7 +221,7 @@ export class Session {
     if (this.#stage !== "ready" || this.#turn) throw new Failure("order");
     const session = this.#opened();
     /** @type {Turn} */
-    const turn = { turn: number, started: false, aborted: false, last: NO_OUTCOME, done: Promise.resolve() };
+    const turn = { turn: number, started: false, aborted: false, messages: new Outcomes(), done: Promise.resolve() };
     this.#turn = turn;
     const preflight = new Promise((resolve) => {
       let answered = false;
@@ -250,7 +250,7 @@ export class Session {
   /** @param {Turn} turn */
   #end(turn) {
     this.#turn = undefined;
-    if (turn.started) this.#emit({ event: "settled", turn: turn.turn, aborted: turn.aborted, ...turn.last });
+    if (turn.started) this.#emit({ event: "settled", turn: turn.turn, aborted: turn.aborted, ...turn.messages.outcome });
   }
 
   /** @returns {Promise<object>} */
@@ -302,9 +302,11 @@ export class Session {
     const turn = this.#turn?.started ? this.#turn : undefined;
     if (!turn) this.#observeForeignRun(event);
     else if (event.type === "message_end" && event.message.role === "assistant") {
-      turn.last = outcomeOf(event.message);
+      turn.messages.ended(event.message);
       this.#emit({ event: "activity", turn: turn.turn });
     } else if (event.type === "tool_execution_end") this.#emit({ event: "activity", turn: turn.turn });
+    else if (event.type === "auto_retry_start" || (event.type === "compaction_end" && event.willRetry === true))
+      turn.messages.takenBack();
   }
 
   /** @param {AgentEvent} event */

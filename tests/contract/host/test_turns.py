@@ -122,6 +122,47 @@ def test_the_outcome_is_that_of_the_last_message(
     assert (outcome["stopReason"], outcome["aborted"], outcome["text"]) == (stop_reason, False, text)
 
 
+@pytest.mark.parametrize(
+    ("steps", "stop_reason", "text"),
+    [
+        ([Call("ls", text="the findings"), Say("")], "stop", "the findings"),
+        ([Call("ls", text="the findings"), Say(" \n")], "stop", "the findings"),
+        ([Call("ls", text="first"), Call("ls", text="second"), Call("ls"), Say("")], "stop", "second"),
+        ([Call("ls", text="a plan"), Say("the answer")], "stop", "the answer"),
+        ([Call("ls", text="the findings"), Finish("length")], "length", "the findings"),
+        ([Call("ls", text="the findings"), Drop("half an"), Say("")], "stop", "the findings"),
+        (
+            [Call("ls", text="the findings"), Drop("half an"), Drop("half of"), Finish("length")],
+            "length",
+            "the findings",
+        ),
+        ([Drop("half an"), Say("")], "stop", ""),
+        ([Drop("half an"), Finish("length", "whole, but cut")], "length", "whole, but cut"),
+        ([Finish("tool_calls", "and now I call")], "toolUse", "and now I call"),
+        ([Finish("tool_calls")], "toolUse", ""),
+        ([Call("ls", text="a plan"), Fail(400)], "error", ""),
+    ],
+    ids=str,
+)
+def test_the_answer_is_the_last_text_of_this_turn_that_pi_did_not_take_back(
+    host: RawHost,
+    agent_directory: Path,
+    model: ScriptedModel,
+    workspace: Path,
+    steps: list[Step],
+    stop_reason: str,
+    text: str,
+) -> None:
+    (agent_directory / "settings.json").write_text('{"retry": {"baseDelayMs": 1}}')
+    model.on("go", *steps)
+    session = host.session(workspace).opened()
+    session.say("an answer of another turn")
+
+    outcome = session.run("go")
+
+    assert (outcome["stopReason"], outcome["text"]) == (stop_reason, text)
+
+
 @pytest.mark.parametrize("step", [Drop(), Lie()], ids=str)
 def test_a_stream_that_breaks_is_retried(host: RawHost, model: ScriptedModel, workspace: Path, step: Step) -> None:
     model.on("go", step, Say("recovered"))

@@ -166,8 +166,40 @@ async def test_a_completed_turn_has_the_trimmed_answer(at: World) -> None:
         "completedAt": done.to_json()["completedAt"],
         "assistantText": "the answer",
         "truncated": False,
+        "finish": "complete",
     }
     assert at.registry.get(session.id).state is SessionState.IDLE
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "text", "finish"),
+    [
+        ("stop", "an answer", "complete"),
+        ("length", "an ans", "cut"),
+        ("toolUse", "and now", "cut"),
+        ("stop", " \n", "no_text"),
+        ("length", "", "no_text"),
+        ("toolUse", "", "no_text"),
+    ],
+)
+async def test_a_completed_turn_says_how_its_answer_ended(at: World, stop_reason: str, text: str, finish: str) -> None:
+    session, turn, pi = await at.running()
+    pi.finish(Outcome(stop_reason, aborted=False, text=text))
+
+    read = at.registry.turn(session.id, turn.turn_id).to_json()
+
+    assert (read["state"], read["finish"], read["assistantText"]) == ("completed", finish, text.strip())
+
+
+@pytest.mark.parametrize(("stop_reason", "aborted"), [("error", False), ("stop", True)])
+async def test_a_turn_that_was_not_completed_does_not_speak_of_an_answer(
+    at: World, stop_reason: str, *, aborted: bool
+) -> None:
+    session, turn, pi = await at.running()
+    assert "finish" not in turn.to_json()
+    pi.finish(Outcome(stop_reason, aborted=aborted, text="half"))
+
+    assert not {"finish", "assistantText"} & at.registry.turn(session.id, turn.turn_id).to_json().keys()
 
 
 async def test_a_failed_turn_has_a_fixed_error_and_no_text_and_the_session_accepts_the_next_prompt(at: World) -> None:
