@@ -27,7 +27,7 @@ _CHECK_HELP: Final = """Check that every pinned Pi extension is installed as pin
 
 Files are read and nothing is run, installed or fetched. The exit status is 2 when an extension of any profile is not
 installed, has another version or cannot be loaded from its files; a session of that profile would be refused with the
-same code.
+same code. It is 1 when all that was found is a dependency that is missing or linked in from elsewhere.
 
 \b
 Example:
@@ -75,12 +75,19 @@ _NO_HOME: Final = "Set HOME, or piAgentDirectory in the configuration."
 
 
 def _found(findings: tuple[Finding, ...]) -> Outcome:
-    status = ExitStatus.OK if all(one.fault is None for one in findings) else ExitStatus.CHECK_FAILED
     members: list[Json] = [_member(one) for one in findings]
     blocks = tuple(block for one in findings for block in _blocks(one))
     return Outcome(
-        status, {"extensions": members}, blocks or (Line(Mark.NOTE, "none", "No profile pins an extension."),)
+        _status(findings),
+        {"extensions": members},
+        blocks or (Line(Mark.NOTE, "none", "No profile pins an extension."),),
     )
+
+
+def _status(findings: tuple[Finding, ...]) -> ExitStatus:
+    if any(one.fault is not None for one in findings):
+        return ExitStatus.CHECK_FAILED
+    return ExitStatus.FAILURE if any(one.condition is not None for one in findings) else ExitStatus.OK
 
 
 def _member(one: Finding) -> dict[str, Json]:
@@ -90,11 +97,17 @@ def _member(one: Finding) -> dict[str, Json]:
         "version": one.pin.version,
         "status": one.status,
     }
-    return said if one.remediation is None else {**said, "remediation": one.remediation}
+    if one.reason is not None:
+        said["reason"] = one.reason
+    if one.remediation is not None:
+        said["remediation"] = one.remediation
+    return said
 
 
 def _blocks(one: Finding) -> tuple[Block, ...]:
     subject = f"{one.profile}: {one.pin}"
     if one.remediation is None:
         return (Line(Mark.OK, "ok", subject),)
-    return (Line(Mark.FAILED, "failed", f"{subject} {one.status}"), Facts((("do", one.remediation),)))
+    mark, word = (Mark.WARNING, "warning") if one.fault is None else (Mark.FAILED, "failed")
+    said = " ".join(word for word in (one.status if one.fault else None, one.reason) if word)
+    return (Line(mark, word, f"{subject} {said}"), Facts((("do", one.remediation),)))

@@ -264,20 +264,36 @@ def _pending(targets: tuple[str, ...] | Unseen | None) -> Iterator[Check]:
 _PINS: Final = {
     None: (Id.EXTENSION_MISSING, Remedy.UNCHECKED),
     NO_HOME: (Id.EXTENSION_MISSING, Remedy.AGENT_DIRECTORY),
-    "extension_not_installed": (Id.EXTENSION_MISSING, Remedy.INSTALL_EXTENSION),
+    "extension_missing": (Id.EXTENSION_MISSING, Remedy.INSTALL_EXTENSION),
     "extension_version_mismatch": (Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION),
-    "extension_load_failed": (Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION),
+    "extension_in_workspace": (Id.EXTENSION_IN_WORKSPACE, Remedy.EXTENSION_OUTSIDE),
+    "extension_broken": (Id.EXTENSION_BROKEN, Remedy.WHOLE_EXTENSION),
+    "extension_form_unsupported": (Id.EXTENSION_FORM_UNSUPPORTED, Remedy.SUPPORTED_FORM),
+    "package_without_extension": (Id.PACKAGE_WITHOUT_EXTENSION, Remedy.EXTENSIONS_ONLY),
+    "extension_dependency_missing": (Id.EXTENSION_DEPENDENCY_MISSING, Remedy.DEPENDENCIES),
+    "extension_dependency_outside": (Id.EXTENSION_DEPENDENCY_OUTSIDE, Remedy.COPIED_DEPENDENCIES),
 }
+"""The conditions of `extensions/outcomes.py`, which may be missing where the doctor is asked why."""
+_OF_A_PIN: Final = (
+    Id.EXTENSION_MISSING,
+    Id.EXTENSION_VERSION_MISMATCH,
+    Id.EXTENSION_IN_WORKSPACE,
+    Id.EXTENSION_BROKEN,
+    Id.EXTENSION_FORM_UNSUPPORTED,
+    Id.PACKAGE_WITHOUT_EXTENSION,
+    Id.EXTENSION_DEPENDENCY_MISSING,
+    Id.EXTENSION_DEPENDENCY_OUTSIDE,
+)
 
 
 def _pin(pin: Pinned) -> Iterator[Check]:
     subject = f"{pin.profile}:{pin.package}"
-    line = (Id.EXTENSION_MISSING, Id.EXTENSION_VERSION_MISMATCH)
     if pin.status == "ok":
-        yield from _line(line, None, Remedy.INSTALL_EXTENSION, subject)
+        yield from _line(_OF_A_PIN, None, Remedy.UNCHECKED, subject)
         return
     what, remedy = _PINS.get(pin.status, _PINS[None])
-    if what is Id.EXTENSION_MISSING:
+    if what is Id.EXTENSION_BROKEN:  # its manifest may be what is broken, so nothing else is known
+        yield _fine(Id.EXTENSION_MISSING, subject)
         yield _found(what, remedy, subject)
     else:
-        yield from _line(line, what, remedy, subject)
+        yield from _line(_OF_A_PIN, what, remedy, subject)

@@ -93,7 +93,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """One pin of one profile; `status` is `ok`, the code of what is wrong, or `None` where nobody can tell."""
+    """One pin of one profile; `status` is `ok`, the condition that was found, or `None` where nobody can tell."""
 
     profile: str
     package: str

@@ -354,7 +354,8 @@ def _resolved(loaded: Configuration, agent_directory: Path) -> tuple[Pinned, ...
         return ()
     from pi_session_mcp.extensions.check import check
 
-    return tuple(Pinned(one.profile, one.pin.name, one.status) for one in check(loaded, agent_directory))
+    found = check(loaded, agent_directory)
+    return tuple(Pinned(one.profile, one.pin.name, one.condition.value if one.condition else _OK) for one in found)
 
 
 def _without_status(loaded: Configuration, status: str | None) -> tuple[Pinned, ...]:

@@ -45,6 +45,12 @@ class Id(StrEnum):
     SETUP_PENDING = "setup_pending"
     EXTENSION_MISSING = "extension_missing"
     EXTENSION_VERSION_MISMATCH = "extension_version_mismatch"
+    EXTENSION_IN_WORKSPACE = "extension_in_workspace"
+    EXTENSION_BROKEN = "extension_broken"
+    EXTENSION_FORM_UNSUPPORTED = "extension_form_unsupported"
+    PACKAGE_WITHOUT_EXTENSION = "package_without_extension"
+    EXTENSION_DEPENDENCY_MISSING = "extension_dependency_missing"
+    EXTENSION_DEPENDENCY_OUTSIDE = "extension_dependency_outside"
 
 
 class Remedy(StrEnum):
@@ -129,9 +135,17 @@ class Remedy(StrEnum):
     )
     INSTALL_EXTENSION = "Install the pinned version with Pi: pi install npm:<name>@<version>."
     MATCH_EXTENSION = "Install the pinned version with Pi, or pin the version that is installed."
-    WHOLE_EXTENSION = (
-        "Reinstall the package with Pi; if it stays broken, pin a version that is whole, "
-        "and keep Pi's agent directory outside of every workspace."
+    EXTENSION_OUTSIDE = "Keep Pi's agent directory, and what its packages are linked to, outside of every workspace."
+    WHOLE_EXTENSION = "Remove the package with Pi and install it again; if it stays broken, pin another version."
+    SUPPORTED_FORM = (
+        "Take the pin out of the profile, or pin a version that declares its extensions in a supported form."
+    )
+    EXTENSIONS_ONLY = (
+        "Take the pin out of the profile: skills, prompt templates and themes of a package are not loaded."
+    )
+    DEPENDENCIES = "Remove the package with Pi and install it again, so that its dependencies are installed with it."
+    COPIED_DEPENDENCIES = (
+        "Remove the package with Pi and install it again, so that its dependencies are copies and not links."
     )
 
 
@@ -389,10 +403,70 @@ TABLE: Final = (
         Id.EXTENSION_VERSION_MISMATCH,
         _ERROR,
         PIN,
-        "as pinned",
-        "not what is pinned",
-        "The installed extension has another version than the pin, or its package cannot be loaded as it is.",
-        (Remedy.MATCH_EXTENSION, Remedy.WHOLE_EXTENSION),
+        "version as pinned",
+        "another version than the pinned one",
+        "The installed extension has another version than the pin.",
+        (Remedy.MATCH_EXTENSION,),
+    ),
+    Row(
+        Id.EXTENSION_IN_WORKSPACE,
+        _ERROR,
+        PIN,
+        "outside of the workspaces",
+        "files lie in a workspace",
+        "The package, or one that it depends on, really lies inside a workspace: a session could rewrite the code that "
+        "the next session runs.",
+        (Remedy.EXTENSION_OUTSIDE,),
+    ),
+    Row(
+        Id.EXTENSION_BROKEN,
+        _ERROR,
+        PIN,
+        "whole",
+        "damaged",
+        "The package's manifest cannot be read, is not JSON or names another package, or what `pi.extensions` lists is "
+        "not there or cannot be read.",
+        (Remedy.WHOLE_EXTENSION,),
+    ),
+    Row(
+        Id.EXTENSION_FORM_UNSUPPORTED,
+        _ERROR,
+        PIN,
+        "of a supported form",
+        "of a form that is not supported",
+        "The package declares its extensions in a way that this program does not load although Pi may: by a path that "
+        "leads out of the package, by a pattern with classes, braces or parentheses, or in a folder with rules of what "
+        "to ignore. [Which forms load](extensions.md#which-files-of-a-package-are-loaded).",
+        (Remedy.SUPPORTED_FORM,),
+    ),
+    Row(
+        Id.PACKAGE_WITHOUT_EXTENSION,
+        _ERROR,
+        PIN,
+        "has an extension",
+        "has no extension in it",
+        "The package is installed as pinned and there is no extension in it, as in a package of skills only.",
+        (Remedy.EXTENSIONS_ONLY,),
+    ),
+    Row(
+        Id.EXTENSION_DEPENDENCY_MISSING,
+        _WARNING,
+        PIN,
+        "dependencies found",
+        "a dependency is missing",
+        "Node would not find a package that the extension declares as a dependency, or that one of its dependencies "
+        "does. A session is refused with `extension_load_failed` if the extension imports it while it loads.",
+        (Remedy.DEPENDENCIES,),
+    ),
+    Row(
+        Id.EXTENSION_DEPENDENCY_OUTSIDE,
+        _WARNING,
+        PIN,
+        "dependencies beside it",
+        "a dependency lies elsewhere",
+        "The package is in Pi's agent directory, and one that it depends on is found outside of it: by a link, or in "
+        "a `node_modules` further up. Sessions start with whatever is there.",
+        (Remedy.COPIED_DEPENDENCIES,),
     ),
 )
 

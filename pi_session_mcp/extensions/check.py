@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.errors import Code
 from pi_session_mcp.extensions import pin
-from pi_session_mcp.extensions.outcomes import OK, REMEDIATIONS, Fault
-from pi_session_mcp.extensions.resolve import Place, resolve
+from pi_session_mcp.extensions.outcomes import OK, VERDICTS, Condition, Fault
+from pi_session_mcp.extensions.resolve import Place, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one pin of one profile; `fault` is `None` when it is installed as pinned."""
+    """What was found of one pin of one profile; `condition` is `None` when there is nothing to say."""
 
     profile: str
     pin: Pin
-    fault: Fault | None
+    condition: Condition | None
+
+    @property
+    def fault(self) -> Fault | None:
+        """The code with which the server would refuse the session, if it would."""
+        return None if self.condition is None else VERDICTS[self.condition].fault
 
     @property
     def status(self) -> str:
@@ -31,9 +36,15 @@ class Finding:
         return OK if self.fault is None else self.fault.value
 
     @property
+    def reason(self) -> str | None:
+        """The condition, where it says more than the status."""
+        is_said = self.fault in {Code.EXTENSION_NOT_INSTALLED, Code.EXTENSION_VERSION_MISMATCH}
+        return None if self.condition is None or is_said else self.condition.value
+
+    @property
     def remediation(self) -> str | None:
         """What an operator does about it; a fixed sentence."""
-        return None if self.fault is None else REMEDIATIONS[self.fault]
+        return None if self.condition is None else VERDICTS[self.condition].remediation
 
 
 def check(configuration: Configuration, agent_directory: Path) -> tuple[Finding, ...]:
@@ -44,22 +55,11 @@ def check(configuration: Configuration, agent_directory: Path) -> tuple[Finding,
         for alias, profile in configuration.execution_profiles.items()
         for text in profile.extensions
     ]
+    found = {one: judge(one, place).condition for one in dict.fromkeys(one for _, one in pinned)}
     ordered = sorted(pinned, key=lambda one: (one[0], one[1].name))
-    return tuple(Finding(alias, one, _fault(one, place)) for alias, one in ordered)
+    return tuple(Finding(alias, one, found[one]) for alias, one in ordered)
 
 
 def place_of(configuration: Configuration, agent_directory: Path) -> Place:
     """Where this configuration's extensions are looked for."""
     return Place(agent_directory, tuple(configuration.workspaces.values()))
-
-
-def _fault(one: Pin, place: Place) -> Fault | None:
-    try:
-        resolve(one, place)
-    except Refusal as refusal:
-        match refusal.code:
-            case Code.EXTENSION_NOT_INSTALLED | Code.EXTENSION_VERSION_MISMATCH | Code.EXTENSION_LOAD_FAILED:
-                return refusal.code
-            case _:
-                raise
-    return None

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Without O_NONBLOCK, opening a FIFO would wait for a writer; the descriptor's kind is only known once it is open.
-_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def read_regular(path: Path, *, max_bytes: int) -> bytes:
     """All bytes of a regular file. Raises `OSError`, also when it is something else or larger, or `ValueError`."""
-    descriptor = os.open(path, _FLAGS)
+    descriptor = os.open(path, OPEN_FLAGS)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")

@@ -43,6 +43,30 @@ def test_each_pin_has_its_line_and_a_fault_its_way_out(shell: Shell) -> None:
     assert str(shell.home) not in told.out + reported.out
 
 
+def test_the_reason_is_said_where_a_code_has_several(shell: Shell) -> None:
+    install_package(shell.home / ".pi" / "agent", "skills", pi={"skills": ["./skills"]})
+    env = configure(shell.home, "npm:skills@1.0.0")
+
+    (found,) = json.loads(shell.run("extensions", "check", "--json", env=env).out)["extensions"]
+
+    assert (found["status"], found["reason"]) == ("extension_load_failed", "package_without_extension")
+    told = shell.run("extensions", "check", env=env)
+    assert "p: skills@1.0.0 extension_load_failed package_without_extension" in told.out
+    assert told.code == 2
+
+
+def test_a_missing_dependency_is_a_warning_with_a_status_of_its_own(shell: Shell) -> None:
+    install_package(shell.home / ".pi" / "agent", "good", dependencies={"gone": "1"})
+    env = configure(shell.home, "npm:good@1.0.0")
+
+    ended = shell.run("extensions", "check", "--json", env=env)
+
+    report = json.loads(ended.out)
+    (found,) = report["extensions"]
+    assert (ended.code, report["ok"]) == (1, False)
+    assert (found["status"], found["reason"]) == ("ok", "extension_dependency_missing")
+
+
 @pytest.mark.parametrize("pins", [(), ("npm:good@1.0.0",)])
 def test_when_all_is_fine_the_exit_status_is_0(shell: Shell, pins: tuple[str, ...]) -> None:
     install_package(shell.home / ".pi" / "agent", "good")

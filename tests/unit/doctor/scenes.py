@@ -584,17 +584,63 @@ def _pin_what_is_installed(here: Installation) -> None:
     here.configure(executionProfiles={name: {**one, "extensions": ["npm:ext@2.0.0"]} for name, one in profiles.items()})
 
 
+def _pin_what_is_installed_whole(here: Installation) -> None:
+    install_package(here.agent_directory, version="2.0.0")
+    _pin_what_is_installed(here)
+
+
 @scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _install_the_pin)
 @scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _pin_what_is_installed)
 def _extension_updated(here: Installation) -> None:
     install_package(here.agent_directory, version="2.0.0")
 
 
-@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION, _install_the_pin)
+@scene(Id.EXTENSION_BROKEN, Remedy.WHOLE_EXTENSION, _install_the_pin)
 def _extension_entry_missing(here: Installation) -> None:
     (here.extension / "index.ts").unlink()
 
 
-@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.WHOLE_EXTENSION, _install_the_pin)
+@scene(Id.EXTENSION_BROKEN, Remedy.WHOLE_EXTENSION, _install_the_pin)
 def _extension_manifest_damaged(here: Installation) -> None:
     (here.extension / "package.json").write_text("{")
+
+
+def _agent_directory_in_no_workspace(here: Installation) -> None:
+    (here.workspace / "ext").rename(here.root / "ext")
+    here.extension.unlink()
+    here.extension.symlink_to(here.root / "ext")
+
+
+@scene(Id.EXTENSION_IN_WORKSPACE, Remedy.EXTENSION_OUTSIDE, _agent_directory_in_no_workspace)
+def _extension_linked_into_the_workspace(here: Installation) -> None:
+    here.extension.rename(here.workspace / "ext")
+    here.extension.symlink_to(here.workspace / "ext")
+
+
+def _take_the_pin_out(here: Installation) -> None:
+    profiles = here.said["executionProfiles"]
+    here.configure(executionProfiles={name: {**one, "extensions": []} for name, one in profiles.items()})
+
+
+@scene(Id.EXTENSION_FORM_UNSUPPORTED, Remedy.SUPPORTED_FORM, _take_the_pin_out)
+@scene(Id.EXTENSION_FORM_UNSUPPORTED, Remedy.SUPPORTED_FORM, _pin_what_is_installed_whole)
+def _extension_with_braces(here: Installation) -> None:
+    install_package(here.agent_directory, entries=["./{index,other}*.ts"])
+
+
+@scene(Id.PACKAGE_WITHOUT_EXTENSION, Remedy.EXTENSIONS_ONLY, _take_the_pin_out)
+def _package_of_skills(here: Installation) -> None:
+    install_package(here.agent_directory, pi={"skills": ["./skills"]})
+
+
+@scene(Id.EXTENSION_DEPENDENCY_MISSING, Remedy.DEPENDENCIES, _install_the_pin)
+def _dependency_missing(here: Installation) -> None:
+    install_package(here.agent_directory, dependencies={"gone": "^1.0.0"})
+
+
+@scene(Id.EXTENSION_DEPENDENCY_OUTSIDE, Remedy.COPIED_DEPENDENCIES, _install_the_pin)
+def _dependency_linked_in_from_elsewhere(here: Installation) -> None:
+    directory = install_package(here.agent_directory, dependencies={"linked": "^1.0.0"})
+    install_package(here.root, "linked")
+    (directory / "node_modules").mkdir()
+    (directory / "node_modules" / "linked").symlink_to(here.root / "npm" / "node_modules" / "linked")

@@ -22,6 +22,7 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.doctor.words import ORDER, TABLE, Id, Remedy, Severity
+from pi_session_mcp.extensions.outcomes import VERDICTS, Condition
 from pi_session_mcp.platform.directory import Directory
 
 FINE = Facts(
@@ -96,7 +97,7 @@ def test_without_a_home_there_are_no_files_of_pi_and_no_extensions() -> None:
 
 def test_checks_are_ordered_by_the_table_and_then_by_subject() -> None:
     workspaces = tuple(Workspace(alias, Directory.READ_ONLY) for alias in ("b", "a"))
-    pins = (Pinned("b", "x", "ok"), Pinned("a", "y", "extension_not_installed"), Pinned("a", "x", "ok"))
+    pins = (Pinned("b", "x", "ok"), Pinned("a", "y", "extension_missing"), Pinned("a", "x", "ok"))
 
     checks = decide(replace(FINE, workspaces=workspaces, pins=pins))
 
@@ -105,7 +106,7 @@ def test_checks_are_ordered_by_the_table_and_then_by_subject() -> None:
 
 
 def test_a_missing_extension_gives_that_check_alone() -> None:
-    checks = decide(replace(FINE, pins=(Pinned("p", "ext", "extension_not_installed"),)))
+    checks = decide(replace(FINE, pins=(Pinned("p", "ext", "extension_missing"),)))
 
     assert [check.id for check in checks if check.subject == "p:ext"] == [Id.EXTENSION_MISSING]
 
@@ -144,3 +145,15 @@ def test_nothing_is_said_about_records_that_were_not_read() -> None:
 def test_a_check_that_is_fine_has_nothing_but_id_severity_and_subject() -> None:
     for check in decide(FINE):
         assert check == Check(check.id, Severity.OK, check.subject)
+
+
+@pytest.mark.parametrize("condition", VERDICTS)
+def test_what_can_be_found_of_an_extension_is_reported_under_its_own_name_with_the_same_sentence(
+    condition: Condition,
+) -> None:
+    verdict = VERDICTS[condition]
+
+    *_, found = (check for check in decide(replace(FINE, pins=(Pinned("p", "ext", condition.value),))) if check.remedy)
+
+    assert (found.id.value, found.remedy) == (condition.value, verdict.remediation)
+    assert found.severity is (Severity.WARNING if verdict.fault is None else Severity.ERROR)

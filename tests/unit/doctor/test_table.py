@@ -18,7 +18,6 @@ from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.probe import World, look
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
-from pi_session_mcp.extensions.outcomes import REMEDIATIONS as OF_EXTENSIONS
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.support.installation import Installation
 from tests.unit.doctor.scenes import SCENES, Scene
@@ -91,7 +90,6 @@ def test_no_remedy_names_a_command_outside_of_a_code_span() -> None:
 
 
 def test_the_same_trouble_has_the_same_sentence_in_every_command() -> None:
-    assert set(OF_EXTENSIONS.values()) <= set(Remedy)
     assert {OF_THE_RUNTIME[code] for code in OF_THE_RUNTIME if code in {"node_missing", "pi_runtime_missing"}} <= set(
         Remedy
     )

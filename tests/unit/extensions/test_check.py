@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
 from pi_session_mcp.extensions.check import check
-from pi_session_mcp.extensions.outcomes import REMEDIATIONS
+from pi_session_mcp.extensions.outcomes import VERDICTS, Condition
 from tests.support.extensions import install_package
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_each_pin_of_each_profile_has_one_finding_sorted_by_profile_and_package(
     agent = tmp_path / "agent"
     install_package(agent, "b")
     install_package(agent, "@a/a", "2.0.0")
-    install_package(agent, "broken", entries=[])
+    install_package(agent, "broken", entries=["./gone.ts"])
 
     findings = check(
         configuration(
@@ -53,7 +53,7 @@ def test_each_pin_of_each_profile_has_one_finding_sorted_by_profile_and_package(
         ("z", "missing@1.0.0", "extension_not_installed"),
     ]
     assert [one.remediation is None for one in findings] == [False, True, False, True, False]
-    assert {one.remediation for one in findings} <= {None, *REMEDIATIONS.values()}
+    assert {one.remediation for one in findings} <= {None, *(verdict.remediation for verdict in VERDICTS.values())}
 
 
 def test_without_pins_there_is_nothing_to_report(tmp_path: Path) -> None:
@@ -65,4 +65,13 @@ def test_a_package_inside_a_workspace_is_reported_as_the_server_would_refuse_it(
 
     (finding,) = check(configuration(tmp_path / "w", only=("npm:b@1.0.0",)), tmp_path / "w" / "agent")
 
-    assert finding.status == "extension_load_failed"
+    assert (finding.status, finding.condition) == ("extension_load_failed", Condition.IN_WORKSPACE)
+
+
+def test_a_missing_dependency_is_said_and_refuses_nothing(tmp_path: Path) -> None:
+    install_package(tmp_path / "agent", "b", dependencies={"gone": "1"})
+
+    (finding,) = check(configuration(tmp_path / "w", only=("npm:b@1.0.0",)), tmp_path / "agent")
+
+    assert (finding.status, finding.condition) == ("ok", Condition.DEPENDENCY_MISSING)
+    assert finding.remediation == VERDICTS[Condition.DEPENDENCY_MISSING].remediation

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.extensions.manifest import MAX_MANIFEST_BYTES
+from pi_session_mcp.extensions.outcomes import Condition
 from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import (
-    MAX_MANIFEST_BYTES,
     Place,
     Resolved,
     confirm_unchanged,
+    judge,
     resolve,
     resolve_all,
 )
@@ -201,17 +203,14 @@ def test_what_cannot_be_read_is_refused(agent: Path, name: str) -> None:
         ["./index.ts", None],
         [""],
         ["."],
-        ["./src"],
         ["./missing.ts"],
-        ["./*.ts"],
-        ["./inde?.ts"],
+        ["./*.mts"],
         ["!./index.ts"],
         ["+index.ts"],
         ["-index.ts"],
         ["../ext/index.ts"],
         ["./src/../index.ts"],
         ["../../outside.ts"],
-        ["./index.ts", "index.ts"],
         ["./in\0dex.ts"],
         ["./" + "x" * 5000],
         ["./fifo"],
@@ -230,6 +229,13 @@ def test_entries_that_are_not_plain_files_of_the_package_are_refused(agent: Path
     assert refused(agent) is LOAD_FAILED
 
 
+@pytest.mark.parametrize("entries", [["./src"], ["./*.ts"], ["./inde?.ts"], ["./index.ts", "index.ts"]])
+def test_folders_and_patterns_name_files_as_well(agent: Path, entries: Any) -> None:
+    install_package(agent, entries=entries, files={"src/index.ts": ""})
+
+    assert paths(found(agent)) == (["src/index.ts"] if entries == ["./src"] else ["index.ts"])
+
+
 def test_an_absolute_entry_is_refused_also_when_it_is_in_the_package(agent: Path) -> None:
     directory = install_package(agent)
     install_package(agent, entries=[str(directory / "index.ts")])
@@ -241,7 +247,9 @@ def test_an_absolute_entry_is_refused_also_when_it_is_in_the_package(agent: Path
 def test_a_package_that_declares_no_extension_is_refused(agent: Path, section: dict[str, Any]) -> None:
     directory = install_package(agent)
     (directory / "package.json").write_text(json.dumps({"name": "ext", "version": "1.0.0", **section}))
+    (directory / "index.ts").rename(directory / "other.ts")
 
+    assert judge(PIN, Place(agent, ())).condition is Condition.NO_EXTENSION
     assert refused(agent) is LOAD_FAILED
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.extensions.manifest import Identity
 from pi_session_mcp.extensions.pin import Pin
-from pi_session_mcp.extensions.resolve import Entry, Identity, Place, Resolved
+from pi_session_mcp.extensions.resolve import Entry, Place, Resolved
 from pi_session_mcp.extensions.tools import ExtensionTool
 from pi_session_mcp.host.protocol import BindResult, OpenResult, RegisteredTool
 from pi_session_mcp.sessions.pinned import PinnedExtensions

@@ -1,0 +1,119 @@
+"""Where the dependencies of an installed package are, as Node looks for them: by reading manifests, and nothing else.
+
+Pi installs a package with its dependencies. One that has gone missing since does not harm a session until it is
+imported, which nobody can tell without running the package.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pi_session_mcp.extensions.manifest import MANIFEST, read_manifest
+from pi_session_mcp.extensions.outcomes import Condition, Unusable
+from pi_session_mcp.platform.paths import is_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MAX_PACKAGES: Final = 2_000
+"""How many packages of one tree are looked at."""
+
+_NAME: Final = re.compile(r"(?:@[^/@\0.][^/\0]*/)?[^/@\0.][^/\0]*")
+_MODULES: Final = "node_modules"
+_OF_PI: Final = frozenset(
+    {"typebox", "@sinclair/typebox"}
+    | {
+        f"{scope}/{name}"
+        for scope in ("@earendil-works", "@mariozechner")
+        for name in ("pi-ai", "pi-agent-core", "pi-coding-agent", "pi-tui")
+    }
+)
+"""What Pi gives to extensions itself (1.6.0, dist/core/extensions/loader.js), so that nobody misses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    directory: Path
+    manifest: Mapping[str, Any]
+
+
+def condition_of_dependencies(
+    manifest: Mapping[str, Any], directory: Path, agent_directory: Path, workspaces: Iterable[Path]
+) -> Condition | None:
+    """What is wrong with what a package depends on, directly or not; the gravest comes first."""
+    inside = Path(os.path.realpath(agent_directory))
+    is_linked_out = not directory.is_relative_to(inside)
+    found = set[Condition]()
+    for dependency in _tree(_Package(directory, manifest)):
+        if dependency is None:
+            found.add(Condition.DEPENDENCY_MISSING)
+        elif any(is_below(dependency, workspace) for workspace in workspaces):
+            return Condition.IN_WORKSPACE
+        elif not is_linked_out and not dependency.is_relative_to(inside):
+            found.add(Condition.DEPENDENCY_OUTSIDE)
+    order = (Condition.DEPENDENCY_MISSING, Condition.DEPENDENCY_OUTSIDE)
+    return next((one for one in order if one in found), None)
+
+
+def _tree(package: _Package) -> Iterable[Path | None]:
+    """The real directory of each package that this one needs, `None` for each that is not there."""
+    waiting = deque([package])
+    seen = {package.directory}
+    while waiting:
+        one = waiting.popleft()
+        for name in _needed(one.manifest, is_top=one is package):
+            directory = _find(name, one.directory)
+            yield directory
+            if directory is not None and directory not in seen and len(seen) < MAX_PACKAGES:
+                seen.add(directory)
+                waiting.append(_Package(directory, _manifest_of(directory)))
+
+
+def _needed(manifest: Mapping[str, Any], *, is_top: bool) -> Iterable[str]:
+    """The names of what must be there; Pi installs no peers, so only those of the extension itself are asked for."""
+    needed = _names(manifest, "dependencies") - _names(manifest, "optionalDependencies")
+    if is_top:
+        needed |= {name for name in _names(manifest, "peerDependencies") if not _is_optional_peer(manifest, name)}
+    return sorted(
+        name
+        for name in needed - _OF_PI
+        if _NAME.fullmatch(name) and not name.startswith("@types/")  # types are never imported by what runs
+    )
+
+
+def _names(manifest: Mapping[str, Any], section: str) -> set[str]:
+    said = manifest.get(section)
+    return set(said) if isinstance(said, dict) else set()
+
+
+def _is_optional_peer(manifest: Mapping[str, Any], name: str) -> bool:
+    said = manifest.get("peerDependenciesMeta")
+    of_peer = said.get(name) if isinstance(said, dict) else None
+    return isinstance(of_peer, dict) and of_peer.get("optional") is True
+
+
+def _find(name: str, directory: Path) -> Path | None:
+    """Where Node finds a package that is imported from `directory`: beside it, or beside a directory above."""
+    for above in (directory, *directory.parents):
+        if above.name == _MODULES:
+            continue
+        candidate = above / _MODULES / name
+        try:
+            is_there = any((candidate / file).exists() for file in (MANIFEST, "index.js"))
+        except (OSError, ValueError):
+            is_there = False
+        if is_there:
+            return Path(os.path.realpath(candidate))
+    return None
+
+
+def _manifest_of(directory: Path) -> Mapping[str, Any]:
+    try:
+        return read_manifest(directory)[0]
+    except (Unusable, OSError, ValueError, RecursionError):
+        return {}

@@ -1,0 +1,56 @@
+"""A package's manifest, `package.json`, read as what it is: a file that somebody else wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from pi_session_mcp.extensions.outcomes import Condition, Unusable
+from pi_session_mcp.platform.reading import OPEN_FLAGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANIFEST: Final = "package.json"
+MAX_MANIFEST_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A file as it was: two that are equal have not been replaced or rewritten, as far as the file system tells."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+
+def identity_of(seen: os.stat_result) -> Identity:
+    """What identifies the file that was seen."""
+    return Identity(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+def read_manifest(directory: Path) -> tuple[dict[str, Any], Identity]:
+    """The manifest of the package in `directory`, and which file it was.
+
+    Raises `Unusable` when it is no regular file, too large or no object, else `OSError`, `ValueError` or
+    `RecursionError`.
+    """
+    descriptor = os.open(directory / MANIFEST, OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > MAX_MANIFEST_BYTES:
+            _refuse()
+        text = file.read(MAX_MANIFEST_BYTES + 1)
+    # Some editors begin a file with a byte order mark; npm and Pi do not mind it.
+    manifest = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
+    if not isinstance(manifest, dict):
+        _refuse()
+    return manifest, identity_of(seen)
+
+
+def _refuse(_constant: str = "") -> NoReturn:
+    raise Unusable(Condition.BROKEN)
