@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.extensions.manifest import MANIFEST, read_manifest
 from pi_session_mcp.extensions.outcomes import Condition, Unusable
-from pi_session_mcp.platform.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,12 +46,13 @@ def condition_of_dependencies(
 ) -> Condition | None:
     """What is wrong with what a package depends on, directly or not; the gravest comes first."""
     inside = Path(os.path.realpath(agent_directory))
+    closed = [Path(os.path.realpath(workspace)) for workspace in workspaces]
     is_linked_out = not directory.is_relative_to(inside)
     found = set[Condition]()
     for dependency in _tree(_Package(directory, manifest)):
         if dependency is None:
             found.add(Condition.DEPENDENCY_MISSING)
-        elif any(is_below(dependency, workspace) for workspace in workspaces):
+        elif any(dependency.is_relative_to(workspace) for workspace in closed):
             return Condition.IN_WORKSPACE
         elif not is_linked_out and not dependency.is_relative_to(inside):
             found.add(Condition.DEPENDENCY_OUTSIDE)
@@ -98,18 +98,16 @@ def _is_optional_peer(manifest: Mapping[str, Any], name: str) -> bool:
 
 
 def _find(name: str, directory: Path) -> Path | None:
-    """Where Node finds a package that is imported from `directory`: beside it, or beside a directory above."""
-    for above in (directory, *directory.parents):
-        if above.name == _MODULES:
-            continue
-        candidate = above / _MODULES / name
-        try:
-            is_there = any((candidate / file).exists() for file in (MANIFEST, "index.js"))
-        except (OSError, ValueError):
-            is_there = False
-        if is_there:
-            return Path(os.path.realpath(candidate))
-    return None
+    """Where Node finds a package that is imported from `directory`: in it, or in a directory above."""
+    above = str(directory)
+    while True:
+        if os.path.basename(above) != _MODULES:
+            candidate = os.path.join(above, _MODULES, name)
+            if any(os.path.exists(os.path.join(candidate, file)) for file in (MANIFEST, "index.js")):
+                return Path(os.path.realpath(candidate))
+        if above == (higher := os.path.dirname(above)):
+            return None
+        above = higher
 
 
 def _manifest_of(directory: Path) -> Mapping[str, Any]:

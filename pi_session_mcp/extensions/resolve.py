@@ -9,7 +9,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.dependencies import condition_of_dependencies
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pi_session_mcp.extensions.pin import Pin
+
+_UNREADABLE: Final = (OSError, ValueError, RecursionError)
+"""Not to be read, a path that no file can have, no JSON, or nested beyond reason: fail closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,13 @@ class Judgement:
 def judge(pin: Pin, place: Place) -> Judgement:
     """Look at what is installed under the pin's name. Never raises."""
     try:
-        resolved, condition = _resolve(pin, place)
+        resolved, manifest = _resolve(pin, place)
+        condition = condition_of_dependencies(manifest, resolved.directory, place.agent_directory, place.workspaces)
     except Unusable as unusable:
         return Judgement(None, unusable.condition)
-    except (OSError, ValueError, RecursionError):
-        # Unreadable, a path that no file can have, no JSON, or nested beyond reason: fail closed.
+    except _UNREADABLE:
         return Judgement(None, Condition.BROKEN)
-    return Judgement(resolved, condition)
+    return Judgement(None if condition is Condition.IN_WORKSPACE else resolved, condition)
 
 
 def resolve(pin: Pin, place: Place) -> Resolved:
@@ -97,12 +100,17 @@ def confirm_unchanged(resolved: Iterable[Resolved], place: Place) -> None:
     An update between resolving and loading would otherwise run a version that nobody has pinned.
     """
     for before in resolved:
-        if judge(before.pin, place).resolved != before:
+        try:
+            is_unchanged = _resolve(before.pin, place)[0] == before
+        except (Unusable, *_UNREADABLE):
+            is_unchanged = False
+        if not is_unchanged:
             code = Code.EXTENSION_VERSION_MISMATCH
             raise Refusal(code, stage=Stage.EXTENSION_LOAD, extension=str(before.pin))
 
 
-def _resolve(pin: Pin, place: Place) -> tuple[Resolved, Condition | None]:
+def _resolve(pin: Pin, place: Place) -> tuple[Resolved, dict[str, Any]]:
+    """The files of the pin, and its manifest. Raises `Unusable` or one of `_UNREADABLE`."""
     installed = place.agent_directory / "npm" / "node_modules" / pin.name
     if not _is_there(installed):
         _refuse(Condition.MISSING)
@@ -115,10 +123,7 @@ def _resolve(pin: Pin, place: Place) -> tuple[Resolved, Condition | None]:
     if any(is_below(directory, workspace) for workspace in place.workspaces):
         _refuse(Condition.IN_WORKSPACE)  # a session could rewrite the code that the next one runs with our rights
     entries = tuple(_entry(path) for path in extension_files(manifest, directory, installed))
-    condition = condition_of_dependencies(manifest, directory, place.agent_directory, place.workspaces)
-    if condition is Condition.IN_WORKSPACE:
-        _refuse(condition)
-    return Resolved(pin, directory, identity, entries), condition
+    return Resolved(pin, directory, identity, entries), manifest
 
 
 def _is_there(installed: Path) -> bool:

@@ -62,7 +62,7 @@ def runtime() -> Runtime:
     return ensure_installed()
 
 
-SHAPES: Final = ("npm:@scope/hoisted@1.0.0", "npm:linked@1.0.0", "npm:entries@1.0.0", "npm:ext@1.0.0")
+SHAPES: Final = ("npm:@scope/hoisted@1.0.0", "npm:linked@1.0.0", "npm:entries@1.0.0", "npm:forms@1.0.0", "npm:ext@1.0.0")
 
 
 @pytest.fixture
@@ -146,6 +146,18 @@ def test_the_ways_to_write_an_entry_load(shared_world: ExtensionWorld, server: C
     install_package(shared_world.agent_directory, "entries", entries=entries, files=files, type="module")
 
     assert_starts(shared_world, server, "npm:entries@1.0.0")
+
+
+def test_what_is_found_by_folders_and_patterns_loads(shared_world: ExtensionWorld, server: Child) -> None:
+    files = {
+        "src/a.ts": "export default function (): void {}",
+        "src/b/index.js": "export default async () => {};",
+        "lib/c.ts": "export default () => {};",
+        "lib/d.ts": "throw new Error();",
+    }
+    install_package(shared_world.agent_directory, "forms", entries=["./src", "lib/*.ts", "!lib/d.ts"], files=files)
+
+    assert_starts(shared_world, server, "npm:forms@1.0.0")
 
 
 def test_transpiled_code_is_kept_where_only_we_could_have_put_it(shared_world: ExtensionWorld, server: Child) -> None:
