@@ -15,7 +15,7 @@ from pi_session_mcp.bridge import transport as bridge_transport
 from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.demo import steps as demo_steps
 from pi_session_mcp.doctor import node
-from pi_session_mcp.extensions import resolve
+from pi_session_mcp.extensions import dependencies, entries, manifest
 from pi_session_mcp.host import process as host_process
 from pi_session_mcp.host import protocol
 from pi_session_mcp.runtime import install
@@ -189,7 +189,10 @@ def _bridge() -> tuple[Bound, ...]:
 
 def _extensions() -> tuple[Bound, ...]:
     return (
-        Bound("a package's manifest", size(resolve.MAX_MANIFEST_BYTES), "`extension_load_failed`"),
+        Bound("a package's manifest", size(manifest.MAX_MANIFEST_BYTES), "`extension_load_failed`"),
+        Bound("files of a package that are loaded", f"{entries.MAX_ENTRIES}", "`extension_load_failed`"),
+        Bound("names that its patterns and folders look at", f"{entries.MAX_VISITED:,}", "`extension_load_failed`"),
+        Bound("packages that it depends on", f"{dependencies.MAX_PACKAGES:,}", "the others are not looked at"),
         Bound("loading, opening, binding, each", seconds(_WAIT.creation_step_s), "`extension_load_failed`"),
     )
 

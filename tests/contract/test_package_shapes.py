@@ -62,7 +62,13 @@ def runtime() -> Runtime:
     return ensure_installed()
 
 
-SHAPES: Final = ("npm:@scope/hoisted@1.0.0", "npm:linked@1.0.0", "npm:entries@1.0.0", "npm:forms@1.0.0", "npm:ext@1.0.0")
+SHAPES: Final = (
+    "npm:@scope/hoisted@1.0.0",
+    "npm:linked@1.0.0",
+    "npm:entries@1.0.0",
+    "npm:forms@1.0.0",
+    "npm:ext@1.0.0",
+)
 
 
 @pytest.fixture
