@@ -141,7 +141,7 @@ class Ownership:
 
     def write(self, book: Book, staged: Callable[[], None] | None = None) -> None:
         """Replace the records, durably. Raises `OwnershipUnavailable`, and then they are as before."""
-        content = (json.dumps(book.model_dump(mode="json", by_alias=True), indent=1) + "\n").encode("ascii")
+        content = (json.dumps(_members(book), indent=1) + "\n").encode("ascii")
         if len(content) > MAX_BYTES:
             raise OwnershipUnavailable
         try:
@@ -169,9 +169,18 @@ def parse(content: bytes) -> Book:
     """The records that `content` says. Raises `OwnershipUnavailable` for anything that we would not have written."""
     try:
         tree = json.loads(content.decode("ascii"), object_pairs_hook=_each_key_once, parse_constant=_refuse)
-        return Book.model_validate(tree, by_alias=True, by_name=False)
+        book = Book.model_validate(tree, by_alias=True, by_name=False)
     except (ValueError, RecursionError, ValidationError):
         raise OwnershipUnavailable from None
+    book = Book(records=book.records)
+    if json.dumps(tree, sort_keys=True) != json.dumps(_members(book), sort_keys=True):
+        raise OwnershipUnavailable  # the version is left out, or is `true` or 1.0, which only equal the right one
+    return book
+
+
+def _members(book: Book) -> dict[str, Any]:
+    members: dict[str, Any] = book.model_dump(mode="json", by_alias=True)
+    return members
 
 
 def _read_own_file(path: Path) -> bytes:

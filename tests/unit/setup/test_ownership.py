@@ -97,6 +97,13 @@ def spoiled(**changes: Any) -> dict[str, Any]:
     [
         {**GOOD, "schemaVersion": 2},
         {**GOOD, "schemaVersion": "1"},
+        {**GOOD, "schemaVersion": True},
+        {**GOOD, "schemaVersion": 1.0},
+        {**GOOD, "schemaVersion": None},
+        {**GOOD, "schemaVersion": [1]},
+        {"records": GOOD["records"]},
+        {"schemaVersion": 1},
+        {},
         {**GOOD, "more": 1},
         {"schema_version": 1, "records": []},
         {**GOOD, "records": GOOD["records"] * 2},
@@ -125,6 +132,43 @@ def test_anything_that_we_would_not_have_written_is_refused(tree: object) -> Non
 
 def test_the_good_one_is_not_refused() -> None:
     assert parse(json.dumps(GOOD).encode()) == Book().having(record())
+
+
+FIELDS = [("", name) for name in GOOD] + [("records", name) for name in GOOD["records"][0]]
+FIELDS += [("previous", name) for name in GOOD["records"][0]["previous"]]
+OTHER_TYPES = (None, True, False, 0, 1, 1.0, 2, "", "x", "1", [], [None], {}, {"x": 1}, ["owned"], "owned\0")
+
+
+@pytest.mark.parametrize(("where", "name"), FIELDS)
+def test_every_field_has_to_be_there_and_of_its_type(where: str, name: str) -> None:
+    for value in (*OTHER_TYPES, ...):
+        tree = json.loads(json.dumps(GOOD))
+        holder = {"": tree, "records": tree["records"][0], "previous": tree["records"][0]["previous"]}[where]
+        if type(value) is type(holder[name]) and value in (holder[name], []):
+            continue  # that is what it has to be
+        if name == "previous" and value is None:
+            continue
+        if value is ...:
+            del holder[name]
+        else:
+            holder[name] = value
+        with pytest.raises(OwnershipUnavailable):
+            parse(json.dumps(tree).encode())
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e400", "1e0", "10e-1", "01", "1.0", "true", "-1"])
+def test_no_other_way_to_write_the_version_is_taken(value: str) -> None:
+    text = json.dumps(GOOD).replace('"schemaVersion": 1', f'"schemaVersion": {value}', 1)
+    with pytest.raises(OwnershipUnavailable):
+        parse(text.encode())
+
+
+def test_a_key_that_stands_twice_is_refused_at_every_depth() -> None:
+    text = json.dumps(GOOD)
+    for key in ('"schemaVersion": 1', '"phase": "pending"', f'"release": "{"5" * 64}"'):
+        assert key in text
+        with pytest.raises(OwnershipUnavailable):
+            parse(text.replace(key, f"{key}, {key}", 1).encode())
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"NaN", b"[" * 100_000, b'{"records": [], "records": []}', b"{}x"])
