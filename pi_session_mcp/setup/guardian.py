@@ -49,7 +49,10 @@ class Guarded:
         One exception: with `UNKNOWN_PROCESSES` nobody can tell, and the guardian goes on and keeps the fence.
         """
         self.on_step(self.doing.at("starting"), None)
-        said = _Output()
+        try:
+            said = _Output()
+        except OSError:
+            raise CommandFailed(CommandFailure.NOT_STARTED) from None
         try:
             keeper = self._start(command, said)
         except OSError:
@@ -106,7 +109,7 @@ class Guarded:
 
 @dataclass(slots=True)
 class _Output:
-    """Both streams of a command: our ends, its ends, and what came."""
+    """Both streams of a command: our ends, its ends, and what came. Raises `OSError`; nothing is left open then."""
 
     ours: list[int] = field(default_factory=list)
     theirs: list[int] = field(default_factory=list)
@@ -115,8 +118,7 @@ class _Output:
     is_too_large: bool = False
 
     def __post_init__(self) -> None:
-        for _ in range(2):
-            reading, writing = os.pipe()
+        for reading, writing in kept.open_pipes(2):
             self.ours.append(reading)
             self.theirs.append(writing)
 

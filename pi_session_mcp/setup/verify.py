@@ -59,7 +59,10 @@ async def verify(handshake: Handshake) -> None:
 
 
 async def _talk(handshake: Handshake) -> None:
-    pipes = _Pipes()
+    try:
+        pipes = _Pipes()
+    except OSError:
+        raise Stopped(SetupCode.MCP_FAILED) from None
     try:
         keeper = _start(handshake, pipes)
         ended = False
@@ -103,11 +106,10 @@ def _start(handshake: Handshake, pipes: _Pipes) -> kept.Kept:
 
 
 class _Pipes:
-    """The server's standard input and output."""
+    """The server's standard input and output. Raises `OSError`; nothing is left open then."""
 
     def __init__(self) -> None:
-        self.input, self.write_to = os.pipe()
-        self.read_from, self.output = os.pipe()
+        (self.input, self.write_to), (self.read_from, self.output) = kept.open_pipes(2)
         self._open = {self.input, self.write_to, self.read_from, self.output}
         os.set_blocking(self.write_to, False)
 
