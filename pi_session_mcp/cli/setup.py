@@ -147,6 +147,8 @@ def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
     rows = [("code", finding.code.value)]
     if finding.other_scope is not None:
         rows.append(("also in", f"{finding.target.client}:{finding.other_scope}"))
+    if finding.in_the_way is not None:
+        rows.append(("in the way", finding.in_the_way))
     if words.remedy is not None:
         rows.append(("do", words.remedy))
     if operation == "dry-run" and finding.status == "absent":

@@ -49,8 +49,10 @@ async def fence(directory: Path, system: System, *, within_s: float, on_step: On
     try:
         make_lock_file(path)
         descriptor = await _locked(path, system, within_s)
-    except (LockUnsafe, OSError):
+    except LockUnsafe:
         raise Stopped(SetupCode.STATE_DIRECTORY_UNSAFE) from None
+    except OSError:
+        raise Stopped(SetupCode.STATE_DIRECTORY_UNAVAILABLE) from None
     try:
         on_step(Step.FENCE_HELD, None)
         yield Fence(descriptor, path)

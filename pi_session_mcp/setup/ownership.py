@@ -133,7 +133,7 @@ class Ownership:
         """The records; none when there is no file. Raises `OwnershipUnavailable`."""
         try:
             content = _read_own_file(self._file)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return Book()
         except OSError:
             raise OwnershipUnavailable from None

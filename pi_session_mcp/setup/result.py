@@ -55,6 +55,8 @@ class SetupCode(StrEnum):
     LOCK_BUSY = "lock_busy"
     FILESYSTEM_UNSUPPORTED = "filesystem_unsupported"
     STATE_DIRECTORY_UNSAFE = "state_directory_unsafe"
+    STATE_DIRECTORY_UNAVAILABLE = "state_directory_unavailable"
+    USER_SCOPE_UNCLEAR = "user_scope_unclear"
     OPERATION_FAILED = "operation_failed"
 
     ABSENT = "absent"
@@ -84,22 +86,31 @@ class SetupCode(StrEnum):
 
 
 class Stopped(Exception):  # noqa: N818 - an expected answer of the world
-    """The operation, or its part for one target, cannot go on. Nothing is lost; `code` says why."""
+    """The operation, or its part for one target, cannot go on. Nothing is lost; `code` says why.
 
-    def __init__(self, code: SetupCode, status: Status = Status.FAILED) -> None:
+    `in_the_way` is the one name, out of a few fixed ones, that has to be moved.
+    """
+
+    def __init__(self, code: SetupCode, status: Status = Status.FAILED, in_the_way: str | None = None) -> None:
         super().__init__(code.value)
         self.code = code
         self.status = status
+        self.in_the_way = in_the_way
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one target came out. `other_scope` names a scope of the same client that has our name too."""
+    """How one target came out.
+
+    `other_scope` names a scope of the same client that has our name too, and `in_the_way` what has to be moved: a mark
+    of a project (`.mcp.json`, `.git`, `.codex`), or `inspect`, setup's own directory to look from.
+    """
 
     target: Target
     status: Status
     code: SetupCode
     other_scope: str | None = None
+    in_the_way: str | None = None
 
     def members(self) -> dict[str, str | Mapping[str, str]]:
         """As in the JSON report."""
@@ -109,7 +120,8 @@ class Finding:
             "status": self.status.value,
             "code": self.code.value,
         }
-        return told if self.other_scope is None else {**told, "otherScope": self.other_scope}
+        more = {"otherScope": self.other_scope, "inTheWay": self.in_the_way}
+        return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
 _WORST_FIRST: Final = (Status.FAILED, Status.UNSUPPORTED, Status.DIVERGENT)

@@ -29,7 +29,7 @@ from pi_session_mcp.setup.ownership import Ownership, OwnershipUnavailable
 from pi_session_mcp.setup.plan import foresee, plan_apply, plan_rebind, plan_removal
 from pi_session_mcp.setup.registration import registration_of
 from pi_session_mcp.setup.result import Finding, Operation, Result, SetupCode, Status, Stopped
-from pi_session_mcp.setup.state_directory import NEUTRAL, prepare, require_locks
+from pi_session_mcp.setup.state_directory import NEUTRAL, prepare, require_locks, require_safe
 from pi_session_mcp.setup.steps import Doing
 from pi_session_mcp.setup.transaction import Subject, carry_out
 from pi_session_mcp.setup.verify import Handshake, verify
@@ -123,12 +123,12 @@ class Course:
             self._intend()
             if not world.doctor_is_clean():
                 raise Stopped(SetupCode.DOCTOR_FAILED)
-        is_fenced = self.operation is not Operation.DRY_RUN
-        if is_fenced:
-            require_locks(self._state, world.system)
+        if self.operation is Operation.DRY_RUN:
+            require_safe(self._state)  # it writes nothing, so it needs no directory to write in
+            return
+        require_locks(self._state, world.system)
         prepare(self._state)
-        if is_fenced:
-            require_locks(self._state, world.system)
+        require_locks(self._state, world.system)
 
     async def run(self) -> None:
         """Every target in order. Raises `Stopped` when it cannot go on for any."""
@@ -137,7 +137,7 @@ class Course:
                 try:
                     self.findings[target] = await self._one(target, held)
                 except Stopped as stopped:
-                    self.findings[target] = Finding(target, stopped.status, stopped.code)
+                    self.findings[target] = Finding(target, stopped.status, stopped.code, in_the_way=stopped.in_the_way)
 
     def settle_rest(self, code: SetupCode) -> None:
         """Say `code` of every target that nothing was said of."""
@@ -273,7 +273,9 @@ def _stopped_by(failed: CommandFailed) -> Stopped:
         case CommandFailure.MISSING:
             return Stopped(SetupCode.CLIENT_MISSING)
         case CommandFailure.NOT_NEUTRAL:
-            return Stopped(SetupCode.STATE_DIRECTORY_UNSAFE)
+            if failed.mark is None:
+                return Stopped(SetupCode.STATE_DIRECTORY_UNSAFE, in_the_way=NEUTRAL)
+            return Stopped(SetupCode.USER_SCOPE_UNCLEAR, in_the_way=failed.mark)
         case CommandFailure.UNKNOWN_PROCESSES:
             return Stopped(SetupCode.OPERATION_FAILED)
         case CommandFailure.TIMEOUT | CommandFailure.TOO_LARGE | CommandFailure.NOT_STARTED:

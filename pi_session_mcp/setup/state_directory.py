@@ -1,4 +1,4 @@
-"""Where setup keeps its lock, its records and its empty directory: a directory that is ours alone, or none at all."""
+"""Where setup keeps its lock, its records and its directory to look from: a directory that is ours alone, or none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.platform.files import others_can_write, sync_directory
+from pi_session_mcp.setup.clients.neutral import make_top_of_repository
 from pi_session_mcp.setup.result import SetupCode, Stopped
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.system import System
 
 NEUTRAL: Final = "inspect"
-"""Name of the empty directory that user scopes are seen from. It stays: clients remember directories they ran in."""
+"""Name of the directory that user scopes are seen from. It stays: clients remember directories they ran in."""
 LOCK: Final = "setup.lock"
 _OWN_NAMES: Final = 2
 """The last names of the path are ours to make: our directory, and setup's in it."""
@@ -35,17 +36,28 @@ def state_directory(environ: Mapping[str, str]) -> Path:
 
 
 def prepare(directory: Path) -> None:
-    """Have `directory` and the empty one in it, durably, with mode 0700. Raises `Stopped` and then has made nothing.
+    """Have `directory` and the one to look from in it, durably, with mode 0700. Raises `Stopped`.
 
     What is there is judged, not changed: others could have put something into it already.
     """
+    require_safe(directory)
     try:
-        _require_safe(directory)
         _make(directory)
-        _require_safe(directory)
+        require_safe(directory)
         _make(directory / NEUTRAL)
+        make_top_of_repository(directory / NEUTRAL)
     except OSError:
-        raise Stopped(SetupCode.STATE_DIRECTORY_UNSAFE) from None
+        raise Stopped(SetupCode.STATE_DIRECTORY_UNAVAILABLE) from None
+
+
+def require_safe(directory: Path) -> None:
+    """Raise `Stopped` unless nobody but us could put anything there; see `is_safe`. Makes nothing."""
+    try:
+        safe = is_safe(directory)
+    except OSError:
+        safe = False
+    if not safe:
+        raise Stopped(SetupCode.STATE_DIRECTORY_UNSAFE)
 
 
 def require_locks(directory: Path, system: System) -> None:
@@ -71,11 +83,6 @@ def is_safe(directory: Path) -> bool:
         return False
     # `existing` may be far above, as under sudo: a home that is somebody else's is nothing that we make directories in.
     return not others_can_write(existing)
-
-
-def _require_safe(directory: Path) -> None:
-    if not is_safe(directory):
-        raise PermissionError
 
 
 def _is_ours(path: Path, *, open_bits: int) -> bool:

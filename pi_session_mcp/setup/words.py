@@ -71,9 +71,19 @@ WORDS: Final[dict[SetupCode, Words]] = {
         "Keep the state directory on a local file system (XDG_STATE_HOME).",
     ),
     SetupCode.STATE_DIRECTORY_UNSAFE: Words(
-        "The state directory is not yours alone, lies inside a project, or something lies in its directory inspect.",
-        "Make it a plain directory of yours with mode 0700, below directories that nobody else can write and with an "
-        "empty directory inspect, and run setup without sudo.",
+        "The state directory, or a directory above it, is not yours alone: somebody else could put something there.",
+        "Make it a plain directory of yours with mode 0700, below directories that nobody else can write in, move what "
+        "the report says is in the way, and run setup without sudo.",
+    ),
+    SetupCode.STATE_DIRECTORY_UNAVAILABLE: Words(
+        "The state directory cannot be made or written: its file system is read-only or full, a file stands at the "
+        "name of a directory, or the permissions do not allow it.",
+        "Make it possible to write there, or name another directory of yours with XDG_STATE_HOME.",
+    ),
+    SetupCode.USER_SCOPE_UNCLEAR: Words(
+        "The client would take a project's registration for yours: a project's mark lies above the state directory, "
+        "and one in the root directory of this machine.",
+        "Move what the report says is in the way out of the root directory, or run setup where it is not there.",
     ),
     SetupCode.OPERATION_FAILED: Words(
         "It cannot be told whether a process of the client has ended, or an unexpected thing went wrong.",

@@ -200,6 +200,52 @@ def test_a_state_directory_that_is_not_ours_alone_is_refused(operator: Operator,
     assert operator.stub.calls() == []
 
 
+def as_directory(mark: Path) -> None:
+    for below in ("objects", "refs"):
+        (mark / below).mkdir(parents=True)
+    (mark / "HEAD").write_text("ref: refs/heads/main\n")
+
+
+def as_file(mark: Path) -> None:
+    mark.write_text("gitdir: .dotfiles\n")
+
+
+@pytest.mark.parametrize("make", [as_directory, as_file])
+@pytest.mark.parametrize("target", ["claude-code:user", "codex:user", "copilot:user"])
+def test_a_home_that_is_a_project_is_no_obstacle(operator: Operator, target: str, make: Callable[[Path], None]) -> None:
+    home, operator.target = operator.root / "home", target
+    make(home / ".git")
+    (home / ".local").mkdir()
+    (home / ".local" / ".codex").mkdir()
+    (home / ".mcp.json").write_text(json.dumps({"mcpServers": {"pi-session-mcp": FOREIGN}}))
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"enableAllProjectMcpServers": true}')
+    operator.request = {"environ": {**operator.environ, "GIT_DIR": str(home / ".git"), "GIT_WORK_TREE": str(home)}}
+
+    told = [operator.code(each) for each in ("dry-run", "apply", "dry-run", "apply", "rebind", "remove", "dry-run")]
+
+    assert told == ["absent", "applied", "equivalent", "already_equivalent", "already_equivalent", "removed", "absent"]
+    assert operator.records() == []
+
+
+def test_what_lies_in_the_directory_to_look_from_is_named(owner: Operator) -> None:
+    (owner.state / "inspect" / "x").touch()
+    (finding,) = owner.setup("dry-run")["findings"]
+    assert (finding["code"], finding["inTheWay"]) == ("state_directory_unsafe", "inspect")
+
+
+def test_a_dry_run_needs_no_directory_to_keep_anything_in(operator: Operator) -> None:
+    (operator.root / "home" / ".local").touch()  # so nothing can be made below it, whoever we are
+    before = sorted(operator.root.joinpath("home").rglob("*"))
+    assert operator.code("dry-run") == "absent"
+    assert [path for path in operator.root.joinpath("home").rglob("*") if ".stub" not in path.parts] == [
+        path for path in before if ".stub" not in path.parts
+    ]
+    for operation in ("apply", "verify", "remove", "rollback", "rebind"):
+        assert operator.code(operation) == "state_directory_unavailable"
+    assert not changed(operator)
+
+
 @needs_root
 def test_in_a_home_of_somebody_else_nothing_is_made(operator: Operator) -> None:
     home = operator.root / "home"

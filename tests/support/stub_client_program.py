@@ -144,11 +144,18 @@ def project_entry(file: JsonFile, name: str) -> Any:
         return None
 
 
+def approves_projects() -> bool:
+    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.environ["HOME"], ".claude")
+    return bool(json.loads(read(os.path.join(home, "settings.json")) or "{}").get("enableAllProjectMcpServers"))
+
+
 def claude_get(files: dict[str, JsonFile], arguments: list[str], behaviour: dict[str, Any]) -> Answer:
     name = arguments[-1]
     found = [(scope, files[scope].get(name)) for scope in ("local", "user")]
     found.append(("project", project_entry(files["project"], name) or claude_project_file_above(name)))
     shown = [(scope, entry) for scope, entry in found if entry]
+    if approves_projects():  # then the project's comes before the user's
+        shown.sort(key=lambda one: ("local", "project", "user").index(one[0]))
     if not shown:
         others = [*files["local"].names(), *files["user"].names()]
         hint = f"Configured servers: {', '.join(others)}" if others else "Run `claude mcp add` to add one."

@@ -52,11 +52,15 @@ class CommandFailure(StrEnum):
 
 
 class CommandFailed(Exception):  # noqa: N818 - an expected answer of the world
-    """A client's command gave no answer that could be read. Carries no text of the client's."""
+    """A client's command gave no answer that could be read. Carries no text of the client's.
 
-    def __init__(self, kind: CommandFailure) -> None:
+    `mark` is the name that makes a project of the directory which the command would have run in, with `NOT_NEUTRAL`.
+    """
+
+    def __init__(self, kind: CommandFailure, mark: str | None = None) -> None:
         super().__init__(kind.value)
         self.kind = kind
+        self.mark = mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,8 @@ class Surroundings:
     """Where the operator asks from.
 
     `environ` is the operator's environment, `directory` the real path that the command runs in, and `neutral` the
-    empty directory of mode 0700 from which only user scopes can be seen (see `neutral.is_neutral`; it is checked
-    again before each use).
+    directory of ours from which only user scopes can be seen (see `neutral.neutral_directory`, which is asked before
+    each use).
     """
 
     environ: Mapping[str, str]

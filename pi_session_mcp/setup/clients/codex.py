@@ -44,7 +44,7 @@ class Codex(UserScopeClient):
     name = "codex"
     word = "codex"
     home_variable = "CODEX_HOME"
-    as_json = ("--json",)
+    as_json = ("--json", "-c", "project_root_markers=[]")  # else one of the operator's could make a project of a home
 
     @staticmethod
     def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:

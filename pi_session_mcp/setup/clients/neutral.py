@@ -1,42 +1,126 @@
-"""The place from which a client sees its user scope and nothing else."""
+"""The place from which a client sees its user scope and nothing else.
+
+A home may itself be a project: a git repository of dotfiles, or one with a `.mcp.json` or a `.codex`. So the directory
+of ours is the top of a repository of its own, as git has it, and no client looks for a repository above that. Claude
+Code looks for `.mcp.json` above it all the same; then the root directory serves, since nothing is above.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.platform.files import sync_descriptor, sync_directory
+from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 MARKS: Final = (".mcp.json", ".git", ".codex")
 """What makes a directory, and all that is below it, a project in the eyes of some client."""
+ROOT: Final = Path("/")
+
+_SEEN_THROUGH: Final = (".mcp.json",)
+"""The marks that are looked for above the top of a repository as well."""
+_REPOSITORY: Final = ".git"
+_HEAD: Final = b"ref: refs/heads/none\n"
+_BELOW_REPOSITORY: Final = ("objects", "refs")
+"""With these and a HEAD, git and all that do as git does take a directory for a repository."""
+
+
+def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT) -> Path:
+    """`ours`, or `root` where `ours` is not there yet or lies in a project. Raises `CommandFailed`.
+
+    It then carries the mark that is in the way; none if `ours` is not as we made it.
+    """
+    if is_neutral(ours, environ):
+        return ours
+    if os.path.lexists(ours) and not is_as_made(ours) and not _is_unfinished(ours):
+        raise CommandFailed(CommandFailure.NOT_NEUTRAL)
+    if (mark := next(_marks_in((root,), MARKS, environ), None)) is not None:
+        raise CommandFailed(CommandFailure.NOT_NEUTRAL, mark.name)
+    return root
 
 
 def is_neutral(directory: Path, environ: Mapping[str, str]) -> bool:
-    """Whether `directory` is ours alone, empty, and below no project.
+    """Whether `directory` is ours alone, as we made it, and below no project that would be seen from it."""
+    return is_as_made(directory) and not any(_marks_above(directory, environ))
 
-    Codex's own home lies in the home directory under the name of a project's `.codex`; Codex takes it for a project
-    only from the directory that holds it, or inside a git repository.
-    """
+
+def is_as_made(directory: Path) -> bool:
+    """Whether `directory` is ours alone, and empty or the top of an empty repository."""
     try:
-        return _is_ours_and_empty(directory) and not any(_marks_above(directory.resolve(), environ))
+        names = set(os.listdir(directory)) if _is_private(directory) else {""}
+        return not names or (names == {_REPOSITORY} and _is_repository(directory / _REPOSITORY))
     except OSError:
         return False
 
 
-def _is_ours_and_empty(directory: Path) -> bool:
+def make_top_of_repository(directory: Path) -> None:
+    """Have an empty directory of ours be a repository's top, or finish what a killed run began. Raises `OSError`.
+
+    One that holds anything else stays as it is.
+    """
+    repository = directory / _REPOSITORY
+    is_empty = is_as_made(directory) and not os.path.lexists(repository)
+    if not is_empty and not _is_unfinished(directory):
+        return
+    for made in (repository, *(repository / name for name in _BELOW_REPOSITORY)):
+        with suppress(FileExistsError):
+            os.mkdir(made, 0o700)
+            os.chmod(made, 0o700)  # whatever the umask took
+    # Two runs may write this at once, and both write the same.
+    descriptor = os.open(repository / "HEAD", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        if os.pread(descriptor, len(_HEAD) + 1, 0) != _HEAD:
+            os.fchmod(descriptor, 0o600)
+            os.pwrite(descriptor, _HEAD, 0)
+            sync_descriptor(descriptor)
+            sync_directory(repository)
+            sync_directory(directory)
+    finally:
+        os.close(descriptor)
+
+
+def _is_unfinished(directory: Path) -> bool:
+    """Whether it lacks a part of the repository and holds nothing else."""
+    repository = directory / _REPOSITORY
+    try:
+        is_ours = _is_private(directory) and os.listdir(directory) == [_REPOSITORY] and _is_private(repository)
+        return is_ours and {"HEAD", *_BELOW_REPOSITORY}.issuperset(os.listdir(repository)) and not is_as_made(directory)
+    except OSError:
+        return False
+
+
+def _is_private(directory: Path) -> bool:
     seen = directory.lstat()
-    ours = stat.S_ISDIR(seen.st_mode) and stat.S_IMODE(seen.st_mode) == 0o700 and seen.st_uid == os.geteuid()
-    return ours and not os.listdir(directory)
+    return stat.S_ISDIR(seen.st_mode) and stat.S_IMODE(seen.st_mode) == 0o700 and seen.st_uid == os.geteuid()
+
+
+def _is_repository(repository: Path) -> bool:
+    """A `commondir` would make it a part of another one."""
+    head = repository / "HEAD"
+    has_head = stat.S_ISREG(head.lstat().st_mode) and head.read_bytes() == _HEAD
+    parts = (repository, *(repository / name for name in _BELOW_REPOSITORY))
+    return has_head and all(map(_is_private, parts)) and not os.path.lexists(repository / "commondir")
 
 
 def _marks_above(directory: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    marks = _SEEN_THROUGH if os.path.lexists(directory / _REPOSITORY) else MARKS
+    return _marks_in(directory.resolve().parents, marks, environ)
+
+
+def _marks_in(directories: Iterable[Path], marks: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[Path]:
+    """Marks that count. Codex's own home lies in the home directory under the name of a project's `.codex`; Codex
+    takes it for a project only from the directory that holds it, or inside a git repository.
+    """
     codex_homes = _codex_homes(environ)
-    for parent in directory.parents:
-        for mark in MARKS:
-            found = parent / mark
+    for directory in directories:
+        for mark in marks:
+            found = directory / mark
             if os.path.lexists(found) and not (mark == ".codex" and found in codex_homes):
                 yield found
 

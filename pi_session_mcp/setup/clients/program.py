@@ -17,7 +17,7 @@ from pi_session_mcp.setup.clients.base import (
     CommandFailure,
     Discovery,
 )
-from pi_session_mcp.setup.clients.neutral import is_neutral
+from pi_session_mcp.setup.clients.neutral import neutral_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,10 +65,8 @@ class Program:
 
     def from_neutral(self, *arguments: str, mutates: bool = False, **settings: str) -> ClientCommand:
         """A call that sees the user scope only. Raises `CommandFailed`."""
-        surroundings = self.surroundings
-        if not is_neutral(surroundings.neutral, surroundings.environ):
-            raise CommandFailed(CommandFailure.NOT_NEUTRAL)
-        return self.call(surroundings.neutral, *arguments, mutates=mutates, **settings)
+        directory = neutral_directory(self.surroundings.neutral, self.surroundings.environ)
+        return self.call(directory, *arguments, mutates=mutates, **settings)
 
     def call(self, directory: Path, *arguments: str, mutates: bool = False, **settings: str) -> ClientCommand:
         """A call with the operator's environment and `settings`. Raises `CommandFailed`."""

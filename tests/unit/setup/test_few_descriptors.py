@@ -60,7 +60,7 @@ def only(free: int) -> Iterator[None]:
 @pytest.mark.anyio
 async def test_a_command_of_a_client_gives_every_descriptor_back(tmp_path: Path) -> None:
     command = ClientCommand((sys.executable, "-S", "-c", ""), tmp_path, {}, mutates=False)
-    kinds = set()
+    kinds: set[CommandFailure | None] = set()
     for free in FREE:
         with only(free):
             try:

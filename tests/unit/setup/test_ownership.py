@@ -136,7 +136,24 @@ def test_the_good_one_is_not_refused() -> None:
 
 FIELDS = [("", name) for name in GOOD] + [("records", name) for name in GOOD["records"][0]]
 FIELDS += [("previous", name) for name in GOOD["records"][0]["previous"]]
-OTHER_TYPES = (None, True, False, 0, 1, 1.0, 2, "", "x", "1", [], [None], {}, {"x": 1}, ["owned"], "owned\0")
+OTHER_TYPES: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    1.0,
+    2,
+    "",
+    "x",
+    "1",
+    [],
+    [None],
+    {},
+    {"x": 1},
+    ["owned"],
+    "owned\0",
+)
 
 
 @pytest.mark.parametrize(("where", "name"), FIELDS)
