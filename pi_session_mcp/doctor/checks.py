@@ -240,6 +240,11 @@ def _state(state: State | Unseen) -> Iterator[Check]:
         State.NO_HOME: Remedy.HOME,
         State.FILE_SYSTEM: Remedy.STATE_FILE_SYSTEM,
         State.PERMISSIONS: Remedy.STATE_PERMISSIONS,
+        State.NOT_WRITABLE: Remedy.STATE_WRITABLE,
+        State.INSPECT: Remedy.STATE_INSPECT,
+        State.MARK_MCP: Remedy.STATE_MARK_MCP,
+        State.MARK_GIT: Remedy.STATE_MARK_GIT,
+        State.MARK_CODEX: Remedy.STATE_MARK_CODEX,
         State.RECORDS: Remedy.STATE_RECORDS,
     }
     remedy = Remedy.UNCHECKED if isinstance(state, Unseen) else remedies.get(state)

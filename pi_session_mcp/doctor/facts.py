@@ -88,6 +88,11 @@ class State(StrEnum):
     NO_HOME = "no_home"
     FILE_SYSTEM = "file_system"
     PERMISSIONS = "permissions"
+    NOT_WRITABLE = "not_writable"
+    INSPECT = "inspect"
+    MARK_MCP = ".mcp.json"
+    MARK_GIT = ".git"
+    MARK_CODEX = ".codex"
     RECORDS = "records"
 
 

@@ -52,13 +52,14 @@ _PI_FILES: Final = ("models.json", "auth.json")
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Where to look: the environment, the working directory, and the Python environment (`sys.prefix`)."""
+    """Where to look: the environment, the working directory, the Python environment (`sys.prefix`), and the root."""
 
     environ: Mapping[str, str]
     cwd: Path
     prefix: Path | None = None
     package_root: Path | None = None
     platform: str = sys.platform
+    root: Path = Path("/")
 
     @classmethod
     def here(cls) -> World:
@@ -325,7 +326,22 @@ def _judge(directory: Path, world: World) -> State:
     known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
     if known and not has_trusted_locks(nearest_directory(directory), platform=world.platform):
         return State.FILE_SYSTEM
-    return State.FINE if is_safe(directory) and can_make(directory) else State.PERMISSIONS
+    if not is_safe(directory):
+        return State.PERMISSIONS
+    return _judge_view(directory, world) if can_make(directory) else State.NOT_WRITABLE
+
+
+def _judge_view(directory: Path, world: World) -> State:
+    """Whether user scopes can be seen alone, as setup judges it when it has made its directory."""
+    from pi_session_mcp.setup.clients.base import CommandFailed
+    from pi_session_mcp.setup.clients.neutral import neutral_directory
+    from pi_session_mcp.setup.state_directory import NEUTRAL
+
+    try:
+        neutral_directory(directory / NEUTRAL, world.environ, world.root, once_made=True)
+    except CommandFailed as failed:
+        return State.INSPECT if failed.mark is None else State(failed.mark)
+    return State.FINE
 
 
 def _read_records(directory: Path) -> tuple[State, tuple[str, ...] | None]:

@@ -125,6 +125,13 @@ class Remedy(StrEnum):
         "Make the state directory (pi-session-mcp and setup in it), or the one that it would be made in, plain "
         "directories of your own that nobody else can write in; setup itself has mode 0700."
     )
+    STATE_WRITABLE = (
+        "Make it possible to write in the state directory, or name another directory of yours with XDG_STATE_HOME."
+    )
+    STATE_INSPECT = "Remove everything from inspect, setup's own directory in the state directory."
+    STATE_MARK_MCP = "Move .mcp.json out of the root directory of this machine."
+    STATE_MARK_GIT = "Move .git out of the root directory of this machine."
+    STATE_MARK_CODEX = "Move .codex out of the root directory of this machine."
     STATE_RECORDS = (
         "Remove the registrations that you made with each client's own command, "
         "then setup's file ownership.json in the state directory."
@@ -376,9 +383,19 @@ TABLE: Final = (
         "can be kept",
         "cannot be kept",
         "The directory for the records of registrations would be on a file system without sure locks, is not yours, "
-        "cannot be made or can be read or written by others, or the records in it are damaged. Sessions are not "
-        "affected.",
-        (Remedy.HOME, Remedy.STATE_FILE_SYSTEM, Remedy.STATE_PERMISSIONS, Remedy.STATE_RECORDS),
+        "cannot be made or can be read or written by others, or the records in it are damaged; or a client's user "
+        "scope could not be told from a project's. Sessions are not affected.",
+        (
+            Remedy.HOME,
+            Remedy.STATE_FILE_SYSTEM,
+            Remedy.STATE_PERMISSIONS,
+            Remedy.STATE_WRITABLE,
+            Remedy.STATE_INSPECT,
+            Remedy.STATE_MARK_MCP,
+            Remedy.STATE_MARK_GIT,
+            Remedy.STATE_MARK_CODEX,
+            Remedy.STATE_RECORDS,
+        ),
     ),
     Row(
         Id.SETUP_PENDING,

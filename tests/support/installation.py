@@ -50,6 +50,7 @@ class Installation:
         self.cwd = self._directory("cwd")
         self.prefix = self._directory("prefix")
         self.workspace = self._directory("code")
+        self.machine_root = self._directory("root")
         self.agent_directory = self._directory("home/.pi/agent")
         self.package = self._directory("site")
         self.config = self._directory("etc") / "config.json"
@@ -82,7 +83,7 @@ class Installation:
 
     def report(self) -> Report:
         """What the doctor says now, to a user whom permissions hold back."""
-        world = World(self.environ, self.cwd, self.prefix, self.package, self.platform)
+        world = World(self.environ, self.cwd, self.prefix, self.package, self.platform, self.machine_root)
         return Report(without_powers(partial(_examine, world), self.environ))
 
     def findings(self) -> list[Check]:

@@ -31,12 +31,13 @@ _BELOW_REPOSITORY: Final = ("objects", "refs")
 """With these and a HEAD, git and all that do as git does take a directory for a repository."""
 
 
-def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT) -> Path:
+def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT, *, once_made: bool = False) -> Path:
     """`ours`, or `root` where `ours` is not there yet or lies in a project. Raises `CommandFailed`.
 
-    It then carries the mark that is in the way; none if `ours` is not as we made it.
+    It then carries the mark that is in the way; none if `ours` is not as we made it. With `once_made` the answer is
+    that of a run which makes `ours` first.
     """
-    if is_neutral(ours, environ):
+    if is_neutral(ours, environ) or (once_made and _will_be_neutral(ours, environ)):
         return ours
     if os.path.lexists(ours) and not is_as_made(ours) and not _is_unfinished(ours):
         raise CommandFailed(CommandFailure.NOT_NEUTRAL)
@@ -48,6 +49,11 @@ def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT)
 def is_neutral(directory: Path, environ: Mapping[str, str]) -> bool:
     """Whether `directory` is ours alone, as we made it, and below no project that would be seen from it."""
     return is_as_made(directory) and not any(_marks_above(directory, environ))
+
+
+def _will_be_neutral(directory: Path, environ: Mapping[str, str]) -> bool:
+    can_be_made = not os.path.lexists(directory) or is_as_made(directory) or _is_unfinished(directory)
+    return can_be_made and not any(_marks_in(directory.resolve().parents, _SEEN_THROUGH, environ))
 
 
 def is_as_made(directory: Path) -> bool:

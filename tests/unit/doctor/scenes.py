@@ -523,9 +523,45 @@ def _state_that_is_a_link(here: Installation) -> None:
     path.symlink_to(here.root)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_WRITABLE, _state_of_our_own, only_on="linux")
 def _read_only_home(here: Installation) -> None:
     here.home.chmod(0o555)
+
+
+def _empty_the_directory_to_look_from(here: Installation) -> None:
+    (_state(here) / "inspect" / "x").unlink()
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_INSPECT, _empty_the_directory_to_look_from, only_on="linux")
+def _something_in_the_directory_to_look_from(here: Installation) -> None:
+    (_state(here) / "inspect").mkdir(mode=0o700)
+    (_state(here) / "inspect" / "x").touch()
+
+
+def _clear_the_root(here: Installation) -> None:
+    for mark in here.machine_root.iterdir():
+        mark.unlink()
+
+
+def _project_at_home_and_a_mark_in_the_root(here: Installation, mark: str) -> None:
+    (_state(here) / "inspect").mkdir(mode=0o700)
+    (here.home / ".mcp.json").touch()
+    (here.machine_root / mark).touch()
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_MCP, _clear_the_root, only_on="linux")
+def _registrations_in_the_root(here: Installation) -> None:
+    _project_at_home_and_a_mark_in_the_root(here, ".mcp.json")
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_GIT, _clear_the_root, only_on="linux")
+def _repository_in_the_root(here: Installation) -> None:
+    _project_at_home_and_a_mark_in_the_root(here, ".git")
+
+
+@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_CODEX, _clear_the_root, only_on="linux")
+def _project_of_codex_in_the_root(here: Installation) -> None:
+    _project_at_home_and_a_mark_in_the_root(here, ".codex")
 
 
 def _write_records(here: Installation, *phases: str) -> None:

@@ -37,7 +37,7 @@ NEEDS_A_USER_WITHOUT_HOME = {
 def imports(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What a look imports late: each report is made in a child, which would import it again."""
     here = Installation(tmp_path_factory.mktemp("imports"))
-    look(World(here.environ, here.cwd, here.prefix, here.package, here.platform))
+    look(World(here.environ, here.cwd, here.prefix, here.package, here.platform, here.machine_root))
 
 
 def test_nothing_is_wrong_with_a_good_installation(here: Installation) -> None:

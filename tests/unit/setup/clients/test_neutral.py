@@ -146,6 +146,23 @@ def test_before_anything_was_made_the_root_serves(home: Path, root: Path) -> Non
     assert neutral_directory(home / "state" / "neutral", {"HOME": str(home)}, root) == root
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_will_be_made_is_judged_as_if_it_were(home: Path, root: Path, *, is_there: bool) -> None:
+    directory, environ = home / "state" / "neutral", {"HOME": str(home)}
+    if is_there:
+        directory.mkdir(mode=0o700)
+    for place in (home, root):
+        (place / ".git").mkdir()
+    with pytest.raises(CommandFailed):
+        neutral_directory(directory, environ, root)
+
+    assert neutral_directory(directory, environ, root, once_made=True) == directory
+
+    (home / ".mcp.json").touch()
+    with pytest.raises(CommandFailed):
+        neutral_directory(directory, environ, root, once_made=True)
+
+
 @pytest.mark.parametrize("left", [(), (".git",), (".git", ".git/objects"), (".git", ".git/refs", ".git/objects")])
 def test_what_a_killed_run_left_of_it_is_finished(
     home: Path, directory: Path, root: Path, left: tuple[str, ...]
