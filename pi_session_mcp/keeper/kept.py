@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = Path(__file__).with_name("program.py")
 _REPORT_BYTES: Final = 512
+_INSIST_S: Final = 1.0
+"""How often a keeper whose end is wanted is told so: anybody may have stopped it, and may do so again."""
+_PATIENCE_S: Final = 4.0
+"""Beyond the command's grace. A keeper that takes longer is ended, if its tree then falls to us."""
 
 
 class CommandNotStarted(Exception):  # noqa: N818 - an expected answer of the world
@@ -60,11 +64,13 @@ class Kept:
     ending what it finds, for as long as that takes, and nobody waits for it.
     """
 
-    def __init__(self, keeper: subprocess.Popen[bytes], lifeline: int, report: int, grace_s: float) -> None:
+    def __init__(self, keeper: subprocess.Popen[bytes], lifeline: int, report: int, command: Command) -> None:
         self._keeper = keeper
         self._lifeline: int | None = lifeline
         self._report = report
-        self._grace_s = grace_s
+        self._grace_s = command.grace_s
+        self._holds = command.held is not None
+        self._unwanted = anyio.Event()
         self._said = b""
         self.command_pid: int | None = None
         self.status: int | None = None
@@ -87,19 +93,21 @@ class Kept:
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
+            self._unwanted.set()
+            self._signal(signal.SIGCONT)
 
     def ask(self) -> None:
         """Have the keeper send TERM to the whole tree, once, and let the command end by itself. Returns at once.
 
         Only for a command that has started: before that the keeper does not take the word.
         """
-        if self._keeper.returncode is None and self.command_pid is not None:
-            self._keeper.send_signal(signal.SIGUSR1)
+        if self.command_pid is not None:
+            self._signal(signal.SIGUSR1, signal.SIGCONT)
 
     def end(self) -> None:
         """Have the keeper end the whole tree now, without grace. Returns at once."""
-        if self._keeper.returncode is None:
-            self._keeper.send_signal(signal.SIGTERM)
+        self._unwanted.set()
+        self._signal(signal.SIGTERM, signal.SIGCONT)
 
     async def over(self) -> None:
         """Wait until the keeper is gone: its command has ended, or it was killed. Or until it is `unsure`."""
@@ -109,11 +117,14 @@ class Kept:
     async def gone(self) -> None:
         """Return when the keeper and everything under it has ended; `status` is then what `wait` gave, if it is known.
 
-        A keeper that was killed leaves its tree to us: it gets its grace and is then swept. Must be awaited to its end:
-        shield it.
+        A keeper that was killed leaves its tree to us: it gets its grace and is then swept. One that is stopped does
+        not hold us up. Must be awaited to its end: shield it.
         """
         try:
-            await self.over()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._insist)
+                await self.over()
+                tasks.cancel_scope.cancel()
         finally:
             anyio.notify_closing(self._report)
             os.close(self._report)
@@ -127,6 +138,31 @@ class Kept:
             await orphans.end_tree(self.command_pid, grace_s=self._grace_s)
         elif self.status is None and self.error is None:
             await orphans.end_strays()  # killed before it could say what it had started
+
+    async def _insist(self) -> None:
+        """Once its end is wanted, do not let a stopped keeper stay stopped, and end one that never comes to an end.
+
+        One that holds something is not ended: that must not be free before the tree is gone.
+        """
+        await self._unwanted.wait()
+        with anyio.move_on_after(self._grace_s + _PATIENCE_S):
+            await self._resume_until_over()
+        if orphans.adopts() and not self._holds:
+            self._grace_s = 0.0  # it is over
+            self._signal(signal.SIGKILL)
+        else:
+            self._signal(signal.SIGTERM)
+            await self._resume_until_over()
+
+    async def _resume_until_over(self) -> None:
+        while True:
+            self._signal(signal.SIGCONT)
+            await anyio.sleep(_INSIST_S)  # there is an event for "it was stopped", but none that reaches us in time
+
+    def _signal(self, *numbers: signal.Signals) -> None:
+        for number in numbers:
+            if self._keeper.returncode is None:
+                self._keeper.send_signal(number)
 
     async def _hear(self) -> bool:
         await anyio.wait_readable(self._report)
@@ -194,4 +230,4 @@ def start(command: Command) -> Kept:
         os.close(lifeline_end)
         os.close(report_end)
     orphans.remember_keeper(keeper.pid)
-    return Kept(keeper, lifeline, report, command.grace_s)
+    return Kept(keeper, lifeline, report, command)

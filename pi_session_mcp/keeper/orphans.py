@@ -28,6 +28,11 @@ def adopt_orphans() -> None:
     _adopts = True
 
 
+def adopts() -> bool:
+    """Whether what a killed keeper leaves behind falls to this process."""
+    return _adopts and program.CAN_ADOPT
+
+
 def remember_keeper(pid: int) -> None:
     """A keeper lives: it and its tree are not orphans."""
     _keepers[pid] = None
@@ -51,7 +56,7 @@ async def end_tree(command: int, *, grace_s: float) -> None:
     finally:
         _in_grace.discard(command)
     for pid in _orphans(command):
-        program.send(pid, signal.SIGTERM)
+        program.ask_to_end(pid)
     await _wait_for_exit(command, program.TERM_TO_KILL_S)
     await _kill_until_none(command)
 

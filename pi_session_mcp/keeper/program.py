@@ -15,6 +15,9 @@ So it knows only the standard library and nothing of this package. `keeper/kept.
   2 s we say `unknown`, keep the lock and go on.
 - FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
 
+Anybody of the same user may stop us, or what we run. So whatever is told to end is told to go on as well (CONT), and on
+Linux the kernel tells us to go on when our owner dies.
+
 On Linux we are a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): whatever loses its parent in our tree becomes
 our child. So `wait` failing with ECHILD proves that nothing of the tree is alive. macOS has no such thing: there the
 tree is the command's group and what `/bin/ps` links to it by parents, as far as we saw it before its parents died.
@@ -38,6 +41,7 @@ PS_LIMIT_BYTES = 1024 * 1024
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
+CAN_ADOPT = _IS_LINUX
 FIRST_PAUSE_S = 0.01 if _IS_LINUX else 0.05  # a scan by ps costs more
 
 
@@ -177,6 +181,12 @@ def below(rows: list[Row], roots: set[int]) -> list[Row]:
                 found.append(row)
                 waiting.append(row.pid)
     return found
+
+
+def ask_to_end(pid: int) -> None:
+    """Send TERM, and CONT so that a stopped process takes it."""
+    send(pid, signal.SIGTERM)
+    send(pid, signal.SIGCONT)
 
 
 def send(pid: int, number: int) -> None:
@@ -328,9 +338,10 @@ def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
         if wakeups.told_to_ask:
             wakeups.told_to_ask = False
             for pid in tree.look() or ():
-                send(pid, signal.SIGTERM)
+                ask_to_end(pid)
         if wakeups.let_go and ends_at is None:
-            tree.look()  # macOS: see the tree while its parents live
+            for pid in tree.look() or ():  # macOS: see the tree while its parents live
+                send(pid, signal.SIGCONT)  # a stopped process could not use its grace
             ends_at = time.monotonic() + grace_s
         left = None if ends_at is None else ends_at - time.monotonic()
         if left is not None and left <= 0:
@@ -348,7 +359,7 @@ def end(tree: Tree, wakeups: Wakeups, report: int) -> None:
     if tree.gone(alive):
         return
     for pid in alive or ():
-        send(pid, signal.SIGTERM)
+        ask_to_end(pid)
     _pause(tree, wakeups, TERM_TO_KILL_S)
     pause_s = FIRST_PAUSE_S
     while True:
@@ -402,6 +413,8 @@ def main(arguments: list[str]) -> int:
     if os.getsid(0) != os.getpid():
         os.setsid()
     become_subreaper()
+    if _IS_LINUX:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # nothing, unless we are stopped
     wakeups = Wakeups(lifeline)
     if held >= 0 and not can_see():
         _tell(report, "unknown\n")

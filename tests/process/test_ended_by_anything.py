@@ -88,6 +88,8 @@ IN_THE_PLAIN_RUN = {
     "a stuck host": ("SIGTERM to the group", "SIGKILL to the group"),
     "the host just killed": ("end of input", f"{CODEX} to the server"),
     "the keeper just killed": ("SIGTERM to the group", "SIGKILL to the group"),
+    "the keeper just stopped": ("end of input", "SIGKILL to the server"),
+    "everything just stopped": ("end of input", f"{CODEX} to the server"),
 }
 """The states, and the endings of each."""
 
@@ -147,6 +149,11 @@ class Trial:
                 os.kill(self.world.host_pid(), signal.SIGKILL)
             case "the keeper just killed":
                 tree[0].kill()
+            case "the keeper just stopped":
+                tree[0].suspend()
+            case "everything just stopped":
+                for process in tree:
+                    process.suspend()
 
     def beyond_reach(self, ending: str) -> set[int]:
         """What left its session, when server and keeper were killed in the same instant: the stated limit."""

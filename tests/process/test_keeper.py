@@ -163,6 +163,48 @@ async def test_a_stopped_command_is_ended(keeper_program: str) -> None:
     assert keeper.status is not None
 
 
+@pytest.mark.parametrize("ending", ["let go", "told to end"])
+@pytest.mark.parametrize("stopped", ["keeper", "everything"])
+async def test_whoever_is_stopped_ends_all_the_same(
+    keeper_program: str, stopped: str, ending: str, tree: StubbornTree
+) -> None:
+    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
+    await keeper.started()
+    await tree.grown()
+    findable = [p for p in tree.processes if keeper_program == "linux" or linked(p, keeper.pid)]
+    for process in findable if stopped == "everything" else []:
+        process.suspend()
+    os.kill(keeper.pid, signal.SIGSTOP)
+    keeper.let_go() if ending == "let go" else keeper.end()
+    with anyio.fail_after(20):
+        await keeper.gone()
+    assert survivors(findable) == []
+
+
+async def test_a_stopped_command_may_use_its_grace(keeper_program: str, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    keeper = kept.start(shell(f"read -r _ <&5; echo done > '{tmp_path}/done'", grace_s=60, descriptors={5: reading}))
+    os.close(reading)
+    await keeper.started()
+    assert keeper.command_pid is not None
+    os.killpg(keeper.command_pid, signal.SIGSTOP)
+    os.close(writing)
+    keeper.let_go()
+    await keeper.gone()
+    assert (tmp_path / "done").read_text() == "done\n"
+
+
+async def test_a_stopped_command_can_be_asked_to_end(keeper_program: str, tmp_path: Path) -> None:
+    keeper = kept.start(shell(f"trap \"echo asked > '{tmp_path}/asked'; exit\" TERM; {FOREVER} & wait", grace_s=60))
+    await keeper.started()
+    assert keeper.command_pid is not None
+    os.killpg(keeper.command_pid, signal.SIGSTOP)
+    os.kill(keeper.pid, signal.SIGSTOP)
+    keeper.ask()
+    with anyio.fail_after(20):
+        await keeper.gone()
+
+
 async def test_a_command_that_forks_while_it_is_ended_is_ended(keeper_program: str) -> None:
     forking = "trap '' TERM; n=0; while [ $n -lt 300 ]; do n=$((n+1)); (sleep 1000) & sleep 0.001; done; wait"
     keeper = kept.start(shell(forking))
@@ -224,18 +266,23 @@ anyio.run(main)
 
 
 @contextmanager
-def owner(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def owner(*arguments: str, program: str = OWNER) -> Iterator[subprocess.Popen[str]]:
     """A process of its own that owns a keeper, so that a test can kill it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", OWNER, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", program, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         yield process
     finally:
         process.kill()
         process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            stream.close()
 
 
 @pytest.mark.parametrize("victim", ["owner", "owner's group"])
@@ -243,6 +290,57 @@ async def test_killing_the_owner_ends_the_tree(victim: str, tree: StubbornTree) 
     with owner("0.05", STUBBORN + FOREVER, "sh", str(tree.notes)) as process:
         await tree.grown()
         (os.killpg if victim == "owner's group" else os.kill)(process.pid, signal.SIGKILL)
+        assert survivors(tree.processes) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a death signal is Linux's")
+async def test_a_stopped_keeper_goes_on_when_its_owner_is_killed(tree: StubbornTree) -> None:
+    with owner("0.05", STUBBORN + FOREVER, "sh", str(tree.notes)) as process:
+        assert process.stdout is not None
+        keeper_pid = int(process.stdout.readline().split()[0])
+        await tree.grown()
+        os.kill(keeper_pid, signal.SIGSTOP)
+        process.kill()
+        assert survivors(tree.processes) == []
+
+
+NEVER_ENDS = """
+import importlib.util, sys, time
+spec = importlib.util.spec_from_file_location("program", {program!r})
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+program.end = lambda *_: time.sleep(1000)
+sys.exit(program.main(sys.argv[1:]))
+"""
+"""A keeper that is as if somebody stopped it again whenever it goes on."""
+
+IMPATIENT = """
+import pathlib, sys
+from pi_session_mcp.keeper import kept
+kept.PROGRAM, kept._PATIENCE_S = pathlib.Path(sys.argv.pop(1)), 0.1
+started = kept.Kept.started
+async def start_and_let_go(keeper):
+    await started(keeper)
+    sys.stdin.read(1)
+    keeper.let_go()
+kept.Kept.started = start_and_let_go
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only a subreaper inherits the tree of a killed keeper")
+async def test_a_keeper_that_never_comes_to_an_end_is_ended_and_its_tree_swept(
+    tree: StubbornTree, tmp_path: Path
+) -> None:
+    never = tmp_path / "never.py"
+    never.write_text(NEVER_ENDS.format(program=str(kept.PROGRAM)))
+    arguments = (str(never), "0.05", STUBBORN + FOREVER, "sh", str(tree.notes))
+    with owner(*arguments, program=IMPATIENT + OWNER) as process:
+        await tree.grown()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        assert process.stdout.readline() == "gone\n"
         assert survivors(tree.processes) == []
 
 
