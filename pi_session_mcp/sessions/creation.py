@@ -63,7 +63,10 @@ class HostedSessions:
         session = await self._place_session(events, own_host=bool(extensions))
         try:
             session.selection = await self._build(session, spec, extensions)
-        except Refusal:
+        except Refusal as refusal:
+            if refusal.code is Code.LOCAL_AUTHENTICATION_UNAVAILABLE:
+                # Pi remembers for the life of its process that a key command of auth.json has failed.
+                session.retire_shared_host()
             await session.discard()
             self.warm()
             raise

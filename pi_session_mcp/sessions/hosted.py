@@ -152,6 +152,11 @@ class HostedSession:
             self._host.retire()
             self._vacate()  # a session that was given up must not keep its host alive
 
+    def retire_shared_host(self) -> None:
+        """Have the next session placed on another host, which has kept nothing of this one's."""
+        if not self._own_host:
+            self._host.retire()
+
     def _close_servers(self) -> None:
         if self._servers is not None:
             self._servers.close()

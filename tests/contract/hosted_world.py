@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.sessions.ports import PiSession, PiSessions
 
 LOCKED = "locked"
-"""A provider whose key is named by a variable that is not set."""
+"""A provider for which there is no key."""
 
 
 class HostedWorld:
@@ -118,5 +118,6 @@ def _no_place() -> NoReturn:
 def _add_locked_provider(agent: Path, base_url: str) -> None:
     file = agent / "models.json"
     models = json.loads(file.read_text())
-    models["providers"][LOCKED] = {**models["providers"][PROVIDER], "baseUrl": base_url, "apiKey": "$NO_SUCH_VARIABLE"}
+    models["providers"][LOCKED] = {**models["providers"][PROVIDER], "baseUrl": base_url}
+    del models["providers"][LOCKED]["apiKey"]
     file.write_text(json.dumps(models))

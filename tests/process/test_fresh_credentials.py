@@ -134,3 +134,46 @@ def test_an_open_session_keeps_its_endpoint_while_the_next_one_gets_the_new(worl
         assert run_turn(child, new, "where")["assistantText"] == "at the new place"
         for session in (old, new):
             assert child.call("pi_session_close", sessionId=session)["ok"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "stored", "code"),
+    [
+        ({"apiKey": None}, {}, "local_authentication_missing"),
+        ({"apiKey": None, "headers": {"x-key": "!exit 1"}}, {}, "local_authentication_missing"),
+        ({"apiKey": None}, {"another": {"type": "api_key", "key": "!exit 1"}}, "local_authentication_missing"),
+        ({"apiKey": "!exit 1"}, {}, "local_authentication_unavailable"),
+        ({"apiKey": "$NOT_SET"}, {}, "local_authentication_unavailable"),
+        ({"headers": {"x-key": "!exit 1"}}, {}, "local_authentication_unavailable"),
+        ({"apiKey": None}, {"scripted": {"type": "api_key", "key": "!exit 1"}}, "local_authentication_unavailable"),
+        ({}, {"scripted": {"type": "api_key", "key": ""}}, "local_authentication_unavailable"),
+    ],
+    ids=str,
+)
+def test_a_credential_that_fails_is_told_from_one_that_is_not_there(
+    world: RealWorld, child: Child, provider: dict[str, Any], stored: dict[str, Any], code: str
+) -> None:
+    change_provider(world, **provider)
+    (world.agent_directory / "auth.json").write_text(json.dumps(stored))
+
+    assert outcome(child) == code
+
+
+def test_a_key_command_that_has_failed_is_asked_again_for_the_next_session(
+    world: RealWorld, child: Child, tmp_path: Path
+) -> None:
+    change_provider(world, apiKey=None)
+    key = tmp_path / "key"
+    command = {"scripted": {"type": "api_key", "key": f"!cat '{key}'"}}
+    (world.agent_directory / "auth.json").write_text(json.dumps(command))
+    assert outcome(child) == "local_authentication_unavailable"
+
+    key.write_text("from the store that is open now")
+    assert outcome(child) == "completed"
+
+
+@pytest.mark.matrix
+def test_a_key_command_that_hangs_is_a_credential_that_cannot_be_used(world: RealWorld, child: Child) -> None:
+    change_provider(world, apiKey="!sleep 60")
+
+    assert outcome(child) == "local_authentication_unavailable"

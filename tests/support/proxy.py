@@ -13,6 +13,7 @@ import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -22,8 +23,17 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from pi_session_mcp.demo.model import ScriptedModel
+
 UNKNOWN_HOST: Final = "model.invalid"
 """No resolver knows it (RFC 6761)."""
+
+
+def port_of(model: ScriptedModel) -> int:
+    """Where the endpoint listens."""
+    port = urlsplit(model.base_url).port
+    assert port is not None
+    return port
 
 
 class RecordingProxy:

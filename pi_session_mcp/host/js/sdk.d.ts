@@ -37,6 +37,7 @@ export interface ModelRuntime {
   getProvider(id: string): object | undefined;
   getModel(provider: string, model: string): Model | undefined;
   checkAuth(provider: string, options: { signal: AbortSignal }): Promise<object | undefined>;
+  listCredentials(options: { signal: AbortSignal }): Promise<readonly { providerId: string }[]>;
   getAuth(model: Model, options: { signal: AbortSignal }): Promise<object | undefined>;
   getAvailable(provider: string, options: { signal: AbortSignal }): Promise<Model[]>;
   settleCredentialWrites(): Promise<void>;

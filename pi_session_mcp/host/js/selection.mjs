@@ -1,5 +1,7 @@
 // Whether a model runtime has what a profile selects: the questions before a session's creation, and the doctor's.
 
+import { Failure } from "./errors.mjs";
+
 /** @typedef {import("./sdk.d.ts").ModelRuntime} ModelRuntime */
 /** @typedef {import("./sdk.d.ts").RequestOf["check"]} Check */
 
@@ -18,7 +20,9 @@ export async function isFound(modelRuntime, { step, provider, model }, signal) {
     case "model":
       return known !== undefined;
     case "check_auth":
-      return (await modelRuntime.checkAuth(provider, { signal })) !== undefined;
+      if ((await modelRuntime.checkAuth(provider, { signal })) !== undefined) return true;
+      await refuseUnusable(modelRuntime, provider, known, signal);
+      return false;
     case "get_auth":
       // What it resolves to holds the key, and goes no further than this line.
       return known !== undefined && (await modelRuntime.getAuth(known, { signal })) !== undefined;
@@ -27,4 +31,18 @@ export async function isFound(modelRuntime, { step, provider, model }, signal) {
       return available.some((one) => one.provider === provider && one.id === model);
     }
   }
+}
+
+/**
+ * Throws when there is a credential that comes to nothing: a command that fails, a variable that is not set, a login that
+ * is none any more. The SDK says no to it just as to one that is not there.
+ * @param {ModelRuntime} modelRuntime
+ * @param {string} provider
+ * @param {import("./sdk.d.ts").Model | undefined} model
+ * @param {AbortSignal} signal
+ */
+async function refuseUnusable(modelRuntime, provider, model, signal) {
+  const stored = await modelRuntime.listCredentials({ signal });
+  if (stored.some(({ providerId }) => providerId === provider)) throw new Failure("failed");
+  if (model) await modelRuntime.getAuth(model, { signal });
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pi_session_mcp.demo.model import write_agent_directory
+from tests.support.proxy import RecordingProxy, port_of
 from tests.support.raw_host import Refused
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ def set_key(agent_directory: Path, key: str | None) -> None:
     provider.pop("apiKey")
     if key is not None:
         provider["apiKey"] = key
+    (agent_directory / "models.json").write_text(json.dumps(models))
+
+
+def change_provider(agent_directory: Path, **members: object) -> None:
+    models = json.loads((agent_directory / "models.json").read_text())
+    models["providers"]["scripted"].update(members)
     (agent_directory / "models.json").write_text(json.dumps(models))
 
 
@@ -86,13 +93,69 @@ def test_a_builtin_provider_without_credentials_is_known_but_not_available(host:
     assert (found["check_auth"], found["get_auth"], found["availability"]) == (False, False, False)
 
 
-def test_a_key_from_an_empty_variable_is_missing(host: RawHost, agent_directory: Path, workspace: Path) -> None:
+def test_a_key_from_an_empty_variable_is_there_and_cannot_be_used(
+    host: RawHost, agent_directory: Path, workspace: Path
+) -> None:
     set_key(agent_directory, "$SCRIPTED_KEY_THAT_IS_NOT_SET")
 
     found = answers(host.session(workspace))
 
     # The SDK throws where it should resolve the key; its message would name the variable.
-    assert (found["check_auth"], found["get_auth"], found["availability"]) == (False, "failed", False)
+    assert (found["check_auth"], found["get_auth"], found["availability"]) == ("failed", "failed", False)
+
+
+@pytest.mark.parametrize("key", ["!exit 1", "!true", "!echo ' '", "$NOT_SET", "${NOT_SET}", "a-$NOT_SET"])
+def test_a_key_that_comes_to_nothing_is_there_and_cannot_be_used_wherever_it_stands(
+    host: RawHost, agent_directory: Path, workspace: Path, key: str
+) -> None:
+    set_key(agent_directory, key)
+    configured = answers(host.session(workspace))
+    set_key(agent_directory, None)
+    set_credential(agent_directory, {"type": "api_key", "key": key})
+    stored = answers(host.session(workspace))
+    change_provider(agent_directory, apiKey="a key", headers={"x-key": key})
+    (agent_directory / "auth.json").write_text("{}")
+    header = answers(host.session(workspace))
+    change_provider(agent_directory, headers={}, models=[{"id": "scripted-1", "headers": {"x-key": key}}])
+    of_the_model = answers(host.session(workspace))
+
+    # The first answer that is no yes is what a start is refused with.
+    for found in (configured, stored, header, of_the_model):
+        assert next(found[step] for step in STEPS if found[step] is not True) == "failed"
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        {"type": "api_key", "key": ""},
+        {"type": "api_key"},
+        {"type": "something new"},
+        {"type": "oauth", "access": "a", "refresh": "r", "expires": 0},
+    ],
+    ids=json.dumps,
+)
+def test_a_stored_login_that_pi_can_do_nothing_with_is_there_and_cannot_be_used(
+    host: RawHost, agent_directory: Path, workspace: Path, credential: dict[str, object]
+) -> None:
+    set_key(agent_directory, None)
+    set_credential(agent_directory, credential)
+
+    assert answers(host.session(workspace))["check_auth"] == "failed"
+
+
+def test_an_expired_login_is_refreshed_through_the_proxy_and_is_unusable_when_that_fails(
+    host: RawHost, agent_directory: Path, model: ScriptedModel, workspace: Path
+) -> None:
+    expired = {"type": "oauth", "access": "a", "refresh": "r", "expires": 0}
+    (agent_directory / "auth.json").write_text(json.dumps({"anthropic": expired}))
+    with RecordingProxy(port_of(model)) as proxy:
+        (agent_directory / "settings.json").write_text(json.dumps({"httpProxy": proxy.address}))
+
+        found = answers(host.session(workspace, provider="anthropic", model="claude-opus-4-5"))
+
+    assert (found["check_auth"], found["get_auth"]) == (True, "failed")
+    assert proxy.asked
+    assert all(asked.endswith(":443") for asked in proxy.asked)
 
 
 def test_a_key_from_a_command_counts(host: RawHost, agent_directory: Path, workspace: Path) -> None:

@@ -6,13 +6,12 @@ import json
 import subprocess
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from pi_session_mcp.demo.model import Fail, Say, ScriptedModel, Silence, Slow, write_agent_directory
 from pi_session_mcp.host.process import SCRIPT
-from tests.support.proxy import UNKNOWN_HOST, RecordingProxy, company_certificate
+from tests.support.proxy import UNKNOWN_HOST, RecordingProxy, company_certificate, port_of
 from tests.support.raw_host import RawHost, Refused
 
 if TYPE_CHECKING:
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 
 QUICK_RETRIES = {"retry": {"baseDelayMs": 1}}
 NO_RETRIES = {"retry": {"enabled": False}}
-
-
-def port_of(model: ScriptedModel) -> int:
-    port = urlsplit(model.base_url).port
-    assert port is not None
-    return port
 
 
 def set_base_url(agent_directory: Path, url: str) -> None:
