@@ -25,6 +25,10 @@ _SENTENCES: Final = {
 }
 
 
+_GROUPS: Final[tuple[list[str], ...]] = ([], ["config"], ["extensions"], ["runtime"])
+"""Who names no command wants to know which there are. With `--json` that is a misuse: a program has left it out."""
+
+
 class _Asked:
     """Whether SIGTERM came; it travels as Ctrl-C does, so that every cleanup knows only one way to be interrupted."""
 
@@ -93,7 +97,7 @@ def _command(arguments: list[str]) -> Command:
         from pi_session_mcp.cli.examination import examine
 
         return examine
-    text = _page(arguments)
+    text = _page([*arguments, "--help"] if arguments in _GROUPS else arguments)
     if text is not None:
         from pi_session_mcp.cli.outcome import Document
 
@@ -105,7 +109,7 @@ def _command(arguments: list[str]) -> Command:
 
 
 def _page(arguments: list[str]) -> str | None:
-    if "--help" not in arguments:
+    if not {"-h", "--help"}.intersection(arguments):
         return None
     from pi_session_mcp.cli.pages import page
 

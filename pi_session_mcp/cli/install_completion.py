@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.completion import SCRIPTS
+from pi_session_mcp.cli.nearest import nearest
 from pi_session_mcp.cli.outcome import Answer, Document, Facts, Json, Line, Mark, Misuse, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
 
@@ -36,7 +37,7 @@ class _Place:
 def show(shell: str, root: Node) -> Command:
     """The command that prints the script for `shell`."""
     if shell not in SCRIPTS:
-        return _always(_unknown_shell())
+        return _always(_unknown_shell(shell))
     _, write = SCRIPTS[shell]
     return _always(Document(write(root), "completion", ExitStatus.OK))
 
@@ -76,8 +77,9 @@ def _failed(code: str, remedy: str) -> Outcome:
     return Outcome(ExitStatus.FAILURE, {"code": code, "remediation": remedy}, blocks)
 
 
-def _unknown_shell() -> Misuse:
-    return Misuse("This shell cannot be completed for; name one of those below.", (("shells", SHELLS),))
+def _unknown_shell(name: str = "") -> Misuse:
+    message = "This shell cannot be completed for; name one of those below."
+    return Misuse(message, (("shells", SHELLS),), nearest=nearest(name, SHELLS))
 
 
 def _place(shell: str, home: Path, environ: Mapping[str, str]) -> _Place:

@@ -19,7 +19,7 @@ WIDTHS: Final = (80, 60, 40)
 def page(arguments: Sequence[str], columns: int) -> str | None:
     """The page that `arguments` ask for, no wider than `columns`; `None` where only the grammar can tell."""
     words = [argument for argument in arguments if argument != "--json"]
-    if words[-1:] != ["--help"]:
+    if words[-1:] not in (["--help"], ["-h"]):
         return None
     width = next((width for width in WIDTHS if width <= columns), WIDTHS[-1])
     try:

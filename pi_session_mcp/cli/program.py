@@ -23,12 +23,13 @@ from pi_session_mcp.cli.streams import MAX_COLUMNS, MIN_COLUMNS
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 PROGRAM: Final = "pi-session-mcp"
 
 _NO_LIMIT: Final = 1_000
 _UNBREAKABLE: Final = "\u2011"
+_HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 _TYPE: Final = re.compile(r" <list\[\w+\]>\Z")
 """What Typer says of an argument behind its name, in Python's words."""
 _HELP: Final = """Hand bounded work from a coding agent to sessions of the Pi coding agent.
@@ -71,11 +72,18 @@ class _App(typer.Typer):
     """An application or group whose commands are ours."""
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
-        return super().command(name, cls=_Command, **settings)
+        return super().command(name, cls=_Command, context_settings=_HELP_OPTIONS, **settings)
 
 
 class _Group(_Copyable, TyperGroup):
     """Tells what each command is for in a whole sentence; Typer cuts it off where the terminal is narrow."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as misunderstood:
+            misunderstood.unknown = args[0]  # type: ignore[attr-defined]  # for `_misuse`
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -88,6 +96,7 @@ def new_app(help_text: str) -> typer.Typer:
     return _App(
         cls=_Group,
         help=help_text,
+        context_settings=_HELP_OPTIONS,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
@@ -133,7 +142,7 @@ def parse(arguments: Sequence[str]) -> Command:
     return _always(_document(said.getvalue(), arguments))
 
 
-_DOCUMENTS: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
+_DOCUMENTS: Final = frozenset({"-h", "--help", "--version", "--install-completion", "--show-completion"})
 
 
 class _ChosenError(Exception):
@@ -214,7 +223,26 @@ def _misuse(misunderstood: typer.TyperException) -> Misuse:
     commands = tuple(sorted(getattr(command, "commands", ())))
     options = tuple(sorted(_option_names(command, context)))
     valid = tuple((title, names) for title, names in (("commands", commands), ("options", options)) if names)
-    return Misuse(f"{_complaint(misunderstood, grouped=bool(commands))} Try: {path} --help", valid)
+    message = f"{_complaint(misunderstood, grouped=bool(commands))} Try: {path} --help"
+    return Misuse(message, valid, nearest=_nearest(misunderstood, command, options))
+
+
+def _nearest(misunderstood: typer.TyperException, command: Any, options: tuple[str, ...]) -> tuple[str, ...]:
+    """What may have been meant: an option of this command, or a command of this group or of a group in it."""
+    from pi_session_mcp.cli.nearest import nearest
+
+    option, word = getattr(misunderstood, "option_name", None), getattr(misunderstood, "unknown", None)
+    if option is not None:
+        return tuple(name for name in nearest(str(option), options) if name != option)
+    return () if word is None else nearest(word, _paths(command))
+
+
+def _paths(group: Any, before: str = "") -> Iterator[str]:
+    """Every command of `group`, and behind them those of the groups in it, with the words that lead there."""
+    commands = getattr(group, "commands", {})
+    yield from (before + name for name in commands)
+    for name, command in commands.items():
+        yield from _paths(command, f"{before}{name} ")
 
 
 def _complaint(misunderstood: typer.TyperException, *, grouped: bool) -> str:
@@ -233,7 +261,7 @@ def _option_names(command: Any, context: Any) -> list[str]:
 
 
 def _document(text: str, arguments: Sequence[str]) -> Document:
-    if "--version" in arguments and "--help" not in arguments:
+    if "--version" in arguments and not {"-h", "--help"}.intersection(arguments):
         return Document(text, "version", ExitStatus.OK, reported=__version__)
     return Document(text, "help", ExitStatus.OK)
 

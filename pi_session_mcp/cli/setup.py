@@ -95,7 +95,8 @@ def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
         targets = [parse(text) for text in texts]
     except TargetInvalid as invalid:
         told = (("targets", invalid.valid),)
-        return Misuse("A target is unknown. Try: pi-session-mcp setup --help", told, "target_invalid")
+        message = "A target is unknown. Try: pi-session-mcp setup --help"
+        return Misuse(message, told, "target_invalid", _meant(texts, (*invalid.valid, *valid[0][1])))
     if not targets:
         told = (("targets", TargetInvalid().valid),)
         return Misuse("No target is named. Try: pi-session-mcp setup --help", told, "usage_invalid")
@@ -103,6 +104,14 @@ def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
     with show.working("Talking to the clients"):
         result = _result(operation, targets)
     return Outcome(result.exit_status, result.members(), tuple(_blocks(result)))
+
+
+def _meant(texts: list[str], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets and operations that the first text which is none may stand for."""
+    from pi_session_mcp.cli.nearest import nearest
+    from pi_session_mcp.setup.targets import is_target
+
+    return next((nearest(text, names) for text in texts if not is_target(text)), ())
 
 
 def _result(operation: Operation, targets: list[Target]) -> Result:

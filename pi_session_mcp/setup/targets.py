@@ -46,6 +46,11 @@ ALL_TARGETS: Final = tuple(Target(client, scope) for client, scopes in SCOPES.it
 _BY_TEXT: Final = {text: target for target in ALL_TARGETS for text in (target.short, str(target))}
 
 
+def is_target(text: str) -> bool:
+    """Whether `text` names a target."""
+    return text in _BY_TEXT
+
+
 def parse(text: str) -> Target:
     """The target that `text` names: `client:scope`, or the same with `:pi-session-mcp`. Raises `TargetInvalid`."""
     try:
