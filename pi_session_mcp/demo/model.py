@@ -64,6 +64,14 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """Answer with this text, but refuse a request whose messages are longer than the window, as providers do."""
+
+    text: str
+    window_characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stall:
     """Send the headers, then nothing until the client leaves."""
 
@@ -102,7 +110,9 @@ class Slow:
     gap_s: float
 
 
-Step = Say | Call | Echo | Recall | Fail | Stall | Silence | Drop | Lie | Finish | Slow
+Step = Say | Call | Echo | Recall | Fail | Fit | Stall | Silence | Drop | Lie | Finish | Slow
+
+_OVERFLOW = '{"error": {"code": "context_length_exceeded", "message": "maximum context length exceeded"}}'
 
 _RETRIED = Fail | Stall | Silence | Drop | Lie | Finish
 """Steps that add no assistant message to the conversation, so that a client's retry sends the same messages again."""
@@ -251,6 +261,9 @@ class _Handler(BaseHTTPRequestHandler):
         match step:
             case Silence():
                 self._wait_for_the_client_to_leave()
+            case Fit(_, window) if len(json.dumps(body["messages"])) > window:
+                self._send_head(HTTPStatus.BAD_REQUEST, "application/json")
+                self.wfile.write(_OVERFLOW.encode())
             case Fail(status, text):
                 self._send_head(status, "application/json")
                 self.wfile.write(text.encode())
@@ -267,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._stream(body, step)
 
-    def _stream(self, body: dict[str, Any], step: Say | Call | Echo | Recall | Finish | Slow) -> None:
+    def _stream(self, body: dict[str, Any], step: Say | Call | Echo | Recall | Finish | Fit | Slow) -> None:
         self._send_head(HTTPStatus.OK, "text/event-stream")
         for delta, gap_s in _deltas(step, body):
             if gap_s and self.server.traffic.stopping.wait(gap_s):
@@ -310,11 +323,11 @@ def _text(content: object) -> str:
 
 
 def _deltas(
-    step: Say | Call | Echo | Recall | Finish | Slow, body: dict[str, Any]
+    step: Say | Call | Echo | Recall | Finish | Fit | Slow, body: dict[str, Any]
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """The chunks of an answer, each with the pause before it in seconds."""
     match step:
-        case Say(text) | Finish(_, text):
+        case Say(text) | Finish(_, text) | Fit(text, _):
             yield {"role": "assistant", "content": text}, 0
         case Echo(prefix, separator):
             yield {"role": "assistant", "content": prefix + separator.join(tool_results(body))}, 0

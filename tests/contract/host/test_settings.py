@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Fail, Say
+from pi_session_mcp.demo.model import Fail, Fit, Say
 from tests.support.raw_host import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.demo.model import ScriptedModel
-    from tests.support.raw_host import RawHost
+    from tests.support.raw_host import RawHost, RawSession
 
 LONGEST_MS = 2**31 - 1
 MOST_TOKENS = 2**53 - 1
@@ -162,3 +162,41 @@ def test_no_setting_widens_what_a_session_may_do(
     usual, seen = model.requests[-2:]
     assert seen["tools"] == usual["tools"]
     assert seen["messages"] == usual["messages"]
+
+
+WINDOW_TOKENS = 16_384
+"""Of a small model on one's own machine."""
+
+
+def ten_turns(session: RawSession) -> list[str]:
+    """How each of ten turns stops whose prompts and answers fill a third of the window."""
+    return [str(session.run(f"turn {turn}: " + "word " * 2000)["stopReason"]) for turn in range(10)]
+
+
+def shrink_window(agent_directory: Path) -> None:
+    models = json.loads((agent_directory / "models.json").read_text())
+    models["providers"]["scripted"]["models"] = [
+        {"id": "scripted-1", "contextWindow": WINDOW_TOKENS, "maxTokens": 1024}
+    ]
+    (agent_directory / "models.json").write_text(json.dumps(models))
+
+
+def test_a_conversation_outlives_a_small_window_when_compaction_is_tuned_to_it(
+    host: RawHost, agent_directory: Path, workspace: Path, model: ScriptedModel
+) -> None:
+    shrink_window(agent_directory)
+    model.on("turn", Fit("an answer " * 500, window_characters=4 * WINDOW_TOKENS))
+    tuned = {"compaction": {"reserveTokens": 1024, "keepRecentTokens": 2048}}
+    (agent_directory / "settings.json").write_text(json.dumps(tuned))
+
+    assert ten_turns(host.session(workspace).opened()) == ["stop"] * 10
+    assert len(model.requests) > 10
+
+
+def test_without_room_to_keep_what_is_recent_a_small_window_overflows(
+    host: RawHost, agent_directory: Path, workspace: Path, model: ScriptedModel
+) -> None:
+    shrink_window(agent_directory)
+    model.on("turn", Fit("an answer " * 500, window_characters=4 * WINDOW_TOKENS))
+
+    assert ten_turns(host.session(workspace).opened())[-1] == "error"

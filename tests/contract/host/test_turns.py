@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pi_session_mcp.demo.model import Call, Drop, Echo, Fail, Finish, Lie, Say, Stall, Step
+from pi_session_mcp.host.process import SCRIPT
 from pi_session_mcp.host.protocol import MAX_TEXT_UNITS, decode_host_frame
 from tests.contract.host.calls import result_of
 from tests.support.raw_host import CODING, READ_ONLY, RawHost, Refused
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.demo.model import ScriptedModel
+    from pi_session_mcp.runtime.locate import Runtime
 
 
 def test_a_prompt_is_answered(host: RawHost, model: ScriptedModel, workspace: Path) -> None:
@@ -163,6 +167,29 @@ def test_the_answer_is_the_last_text_of_this_turn_that_pi_did_not_take_back(
     assert (outcome["stopReason"], outcome["text"]) == (stop_reason, text)
 
 
+def test_a_message_that_pi_takes_back_before_it_summarizes_is_no_answer(runtime: Runtime) -> None:
+    """Such as one that was cut because the context was full; a script cannot bring Pi to it with certainty."""
+    program = f"""
+        import {{ Outcomes }} from {json.dumps(SCRIPT.with_name("outcome.mjs").as_uri())};
+        const outcomes = new Outcomes();
+        const end = (stopReason, text) => outcomes.ended({{ stopReason, content: [{{ type: "text", text }}] }});
+        end("toolUse", "the findings");
+        end("length", "half an answer");
+        const before = outcomes.outcome;
+        outcomes.takenBack();
+        end("stop", "");
+        console.log(JSON.stringify([before, outcomes.outcome]));
+    """
+    said = subprocess.run(
+        [runtime.node, "--input-type=module", "-e", program], check=True, capture_output=True, timeout=30
+    ).stdout
+
+    assert json.loads(said) == [
+        {"stopReason": "length", "text": "half an answer"},
+        {"stopReason": "stop", "text": "the findings"},
+    ]
+
+
 @pytest.mark.parametrize("step", [Drop(), Lie()], ids=str)
 def test_a_stream_that_breaks_is_retried(host: RawHost, model: ScriptedModel, workspace: Path, step: Step) -> None:
     model.on("go", step, Say("recovered"))
@@ -227,4 +254,4 @@ def test_every_frame_is_one_of_the_servers_schema(host: RawHost, model: Scripted
     host.session(workspace).opened().run("look")
 
     for event in host.events:
-        decode_host_frame(__import__("json").dumps(event).encode())
+        decode_host_frame(json.dumps(event).encode())
