@@ -113,6 +113,8 @@ def _package(package: Package | Unseen) -> Iterator[Check]:
 def _node(node: Part | Unseen | None) -> Iterator[Check]:
     line = (Id.NODE_MISSING, Id.NODE_VERSION_UNSUPPORTED)
     own = {Id.NODE_MISSING: Remedy.NODE, Id.NODE_VERSION_UNSUPPORTED: Remedy.NODE_VERSION}
+    if isinstance(node, Part) and node.at_hand:
+        own = dict.fromkeys(own, Remedy.RUNTIME)
     yield from _part(node, line, own, Remedy.CONFIGURED_NODE)
 
 

@@ -28,10 +28,14 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Node or the Pi SDK: `status` is `ok` or the code of what is wrong; `configured` says who chose it."""
+    """Node or the Pi SDK: `status` is `ok` or the code of what is wrong; `configured` says who chose it.
+
+    `at_hand` says of a Node.js in which something is wrong that an install would find another that it can use.
+    """
 
     status: str
     configured: bool
+    at_hand: bool = False
 
 
 class AgentFiles(StrEnum):

@@ -16,12 +16,35 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from types import FrameType
 
+    from pi_session_mcp.runtime.problem import RuntimeCode
+
 ANSWER_WITHIN_S: Final = 5.0
 _ANSWER_LIMIT_BYTES: Final = 4096
+
+
+def judge(program: Path, environ: Mapping[str, str]) -> RuntimeCode:
+    """What is wrong with a Node.js program: it does not run, is too old, or nothing."""
+    from pi_session_mcp.runtime.environment import without_node_options
+    from pi_session_mcp.runtime.problem import RuntimeCode
+    from pi_session_mcp.runtime.versions import node_is_supported
+
+    version = node_version(program, without_node_options(environ))
+    if version is None:
+        return RuntimeCode.NODE_MISSING
+    return RuntimeCode.OK if node_is_supported(version) else RuntimeCode.NODE_VERSION_UNSUPPORTED
+
+
+def is_at_hand(environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Path | None) -> bool:
+    """Whether `runtime install` would find a Node.js, with its npm, that it can use."""
+    from pi_session_mcp.runtime.problem import RuntimeCode
+    from pi_session_mcp.runtime.toolchain import find_toolchain
+
+    found = find_toolchain(environ, untrusted, prefix)
+    return found is not None and found.npm is not None and judge(found.node, environ) is RuntimeCode.OK
 
 
 def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:

@@ -198,22 +198,20 @@ def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None,
 
 
 def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Path | None]:
-    from pi_session_mcp.doctor.node import node_version
-    from pi_session_mcp.runtime.environment import without_node_options
+    from pi_session_mcp.doctor.node import is_at_hand, judge
+    from pi_session_mcp.runtime.asked import untrusted_directories
     from pi_session_mcp.runtime.locate import find_node
-    from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
-    from pi_session_mcp.runtime.versions import node_is_supported
+    from pi_session_mcp.runtime.problem import RuntimeProblem
 
-    seen = partial(Part, configured=asked.runtime.node is not None)
+    configured, program = asked.runtime.node is not None, None
     try:
-        node = find_node(asked, world.environ, world.cwd, installed)
+        program = find_node(asked, world.environ, world.cwd, installed).program
+        code = judge(program, world.environ)
     except RuntimeProblem as problem:
-        return seen(problem.code.value), None
-    version = node_version(node.program, without_node_options(world.environ))
-    if version is None:
-        return seen(RuntimeCode.NODE_MISSING.value), node.program
-    code = RuntimeCode.OK if node_is_supported(version) else RuntimeCode.NODE_VERSION_UNSUPPORTED
-    return seen(code.value), node.program
+        code = problem.code
+    untrusted = tuple(untrusted_directories(asked, world.cwd))
+    at_hand = code.value != _OK and not configured and is_at_hand(world.environ, untrusted, world.prefix)
+    return Part(code.value, configured=configured, at_hand=at_hand), program
 
 
 def _look_at_sdk(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Sdk | None]:

@@ -226,7 +226,7 @@ TABLE: Final = (
         "not found",
         "No Node.js was found, or the one that decides cannot be run. "
         "[How it is found](runtime.md) is a fixed order, and the first that is there decides.",
-        (Remedy.NODE, Remedy.CONFIGURED_NODE),
+        (Remedy.RUNTIME, Remedy.NODE, Remedy.CONFIGURED_NODE),
     ),
     Row(
         Id.NODE_VERSION_UNSUPPORTED,
@@ -235,7 +235,7 @@ TABLE: Final = (
         "supported version",
         "version is too old",
         "The Node.js that decides is older than the Pi SDK requires (22.19.0), or does not say a release.",
-        (Remedy.NODE_VERSION, Remedy.CONFIGURED_NODE),
+        (Remedy.RUNTIME, Remedy.NODE_VERSION, Remedy.CONFIGURED_NODE),
     ),
     Row(
         Id.PI_RUNTIME_MISSING,

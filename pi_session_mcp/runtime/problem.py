@@ -35,6 +35,28 @@ REMEDIATIONS: Final[dict[RuntimeCode, str | None]] = {
 }
 
 
+CONFIGURED_NODE: Final = (
+    "Name a program of Node.js 22.19.0 or newer as runtime.node in the configuration, "
+    "or remove that entry and run `pi-session-mcp runtime install`."
+)
+CONFIGURED_SDK: Final = (
+    "Name a whole Pi SDK from 1.5.2 to 1.6.x as runtime.sdk in the configuration, "
+    "or remove that entry and run `pi-session-mcp runtime install`."
+)
+_OF_NODE: Final = frozenset({RuntimeCode.NODE_MISSING, RuntimeCode.NODE_VERSION_UNSUPPORTED})
+
+
+def way_out(code: RuntimeCode, *, configured: bool, node_at_hand: bool) -> str | None:
+    """What to do about `code`, and nothing that was done already or would change nothing.
+
+    `configured` says that the configuration chose the part: an install does not replace that. `node_at_hand` says that
+    an install would find a Node.js that it can use: then there is none to be installed first.
+    """
+    if code is not RuntimeCode.OK and configured:
+        return CONFIGURED_NODE if code in _OF_NODE else CONFIGURED_SDK
+    return REMEDIATIONS[RuntimeCode.PI_RUNTIME_MISSING if code in _OF_NODE and node_at_hand else code]
+
+
 class RuntimeProblem(Exception):  # noqa: N818 - a finding about the operator's machine, not an error of the program
     """The runtime cannot be used. Carries a code and, where known, the version that was found."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.runtime.asked import untrusted_directories
 from pi_session_mcp.runtime.locate import find_node, find_sdk, find_tools
 from pi_session_mcp.runtime.probe import node_version
-from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode, RuntimeProblem
+from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode, RuntimeProblem, way_out
 from pi_session_mcp.runtime.record import find_installed, shipped_lock_hash
+from pi_session_mcp.runtime.toolchain import find_toolchain
 from pi_session_mcp.runtime.versions import node_is_supported, release_text
 
 if TYPE_CHECKING:
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Node or the Pi SDK: the version that was found, where it comes from, and what is wrong with it."""
+    """Node or the Pi SDK: the version that was found, where it comes from, what is wrong with it, and the way out."""
 
     version: str | None = None
     source: Source | None = None
     code: RuntimeCode = RuntimeCode.OK
+    way_out: str | None = None
 
     def members(self) -> dict[str, str | None]:
         """As in the JSON report."""
@@ -65,8 +68,9 @@ class Status:
 
     @property
     def remediation(self) -> str | None:
-        """A fixed sentence that says what to do."""
-        return REMEDIATIONS[self.code]
+        """A fixed sentence that says what to do about the first thing that is wrong."""
+        wrong = (part.way_out for part in (self.node, self.sdk) if part.code is not RuntimeCode.OK)
+        return next(wrong, REMEDIATIONS[self.code])
 
     def members(self) -> dict[str, str | dict[str, str | None]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
@@ -88,10 +92,24 @@ async def status_async(asked: Asked, environ: Mapping[str, str], cwd: Path, pref
     try:
         installed = find_installed(environ, prefix)
     except RuntimeProblem as problem:
-        return Status(Part(), Part(code=problem.code), outdated=False)
+        return Status(Part(), Part(code=problem.code, way_out=REMEDIATIONS[problem.code]), outdated=False)
     sdk = _sdk(asked, environ, cwd, installed)
     outdated = installed is not None and sdk.source == "installed" and installed.record.lock != shipped_lock_hash()
-    return Status(await _node(asked, environ, cwd, installed), sdk, outdated=outdated)
+    node = await _node(asked, environ, cwd, installed)
+    if node.code is not RuntimeCode.OK:
+        at_hand = await _node_at_hand(asked, environ, cwd, prefix)
+        configured = asked.runtime.node is not None
+        node = replace(node, way_out=way_out(node.code, configured=configured, node_at_hand=at_hand))
+    return Status(node, sdk, outdated=outdated)
+
+
+async def _node_at_hand(asked: Asked, environ: Mapping[str, str], cwd: Path, prefix: Path | None) -> bool:
+    """Whether an install would find a Node.js and an npm that it can use."""
+    found = find_toolchain(environ, untrusted_directories(asked, cwd), prefix)
+    if found is None or found.npm is None:
+        return False
+    version = await node_version(found.node, environ)
+    return version is not None and node_is_supported(version)
 
 
 async def _node(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Installed | None) -> Part:
@@ -113,5 +131,7 @@ def _sdk(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Install
         sdk = find_sdk(asked, environ, cwd, installed)
         find_tools(sdk, installed)
     except RuntimeProblem as problem:
-        return Part(version=problem.found, code=problem.code)
+        configured = asked.runtime.sdk is not None
+        way = way_out(problem.code, configured=configured, node_at_hand=False)
+        return Part(version=problem.found, code=problem.code, way_out=way)
     return Part(version=sdk.version, source=sdk.source)

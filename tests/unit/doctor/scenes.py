@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pi_session_mcp.doctor.words import Id, Remedy
 from tests.support.extensions import install_package
 from tests.support.installation import METADATA, Installation, write_metadata
-from tests.support.runtimes import program, sdk
+from tests.support.runtimes import node_wheel, program, sdk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +121,18 @@ def _recorded_node_gone(here: Installation) -> None:
 @scene(Id.NODE_MISSING, Remedy.NODE, _install_node)
 def _recorded_node_fails(here: Installation) -> None:
     program(here.node, "exit 1")
+
+
+@scene(Id.NODE_MISSING, Remedy.RUNTIME, _install_node)
+def _recorded_node_gone_and_another_at_hand(here: Installation) -> None:
+    here.node.unlink()
+    node_wheel(here.prefix)
+
+
+@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.RUNTIME, _install_node)
+def _recorded_node_replaced_by_an_old_one_and_another_at_hand(here: Installation) -> None:
+    program(here.node, "echo v20.11.0")
+    node_wheel(here.prefix)
 
 
 def _remove_runtime_section(here: Installation) -> None:

@@ -18,6 +18,7 @@ from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.probe import World, look
 from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
+from pi_session_mcp.runtime.problem import CONFIGURED_NODE, CONFIGURED_SDK
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.support.installation import Installation
 from tests.unit.doctor.scenes import SCENES, Scene
@@ -93,6 +94,7 @@ def test_the_same_trouble_has_the_same_sentence_in_every_command() -> None:
     assert {OF_THE_RUNTIME[code] for code in OF_THE_RUNTIME if code in {"node_missing", "pi_runtime_missing"}} <= set(
         Remedy
     )
+    assert {CONFIGURED_NODE, CONFIGURED_SDK} <= set(Remedy)
 
 
 def test_subjects_that_vary_are_aliases_or_pins(here: Installation) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pi_session_mcp.errors import ExitStatus
-from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode
+from pi_session_mcp.runtime.problem import CONFIGURED_NODE, CONFIGURED_SDK, REMEDIATIONS, RuntimeCode
 from pi_session_mcp.runtime.record import shipped_lock_hash
 from pi_session_mcp.runtime.status import Status, status_async
-from tests.support.runtimes import LOCK, Override, Wishes, installed, place_in_environment, program, sdk
+from tests.support.runtimes import LOCK, Override, Wishes, installed, node_wheel, place_in_environment, program, sdk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +102,43 @@ async def test_a_record_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     place.record_file.write_text("{}")
 
     assert (await status_in(tmp_path)).code is RuntimeCode.PI_RUNTIME_MISSING
+
+
+@pytest.mark.parametrize(
+    ("wheel", "npm", "told"),
+    [
+        (None, True, RuntimeCode.NODE_MISSING),
+        ("echo v24.19.0", True, RuntimeCode.PI_RUNTIME_MISSING),
+        ("echo v24.19.0", False, RuntimeCode.NODE_MISSING),
+        ("echo v22.18.0", True, RuntimeCode.NODE_MISSING),
+        ("exit 1", True, RuntimeCode.NODE_MISSING),
+    ],
+)
+async def test_a_node_that_is_at_hand_is_not_told_to_be_installed(
+    tmp_path: Path, *, wheel: str | None, npm: bool, told: RuntimeCode
+) -> None:
+    if wheel is not None:
+        node_wheel(tmp_path / "environment", wheel, npm=npm)
+
+    found = await status_in(tmp_path)
+
+    assert (found.code, found.remediation) == (RuntimeCode.NODE_MISSING, REMEDIATIONS[told])
+
+
+@pytest.mark.parametrize(
+    ("script", "version", "way"),
+    [
+        ("exit 1", "1.6.0", CONFIGURED_NODE),
+        ("echo v20.11.0", "1.6.0", CONFIGURED_NODE),
+        ("echo v24.19.0", "1.4.0", CONFIGURED_SDK),
+    ],
+)
+async def test_what_the_configuration_chose_is_not_mended_by_an_install(
+    tmp_path: Path, script: str, version: str, way: str
+) -> None:
+    installed(place_in_environment(tmp_path / "environment"), program(tmp_path / "opt" / "node-of-install"))
+
+    assert (await status_in(tmp_path, both(tmp_path, script, version))).remediation == way
 
 
 async def test_no_path_is_ever_told(tmp_path: Path) -> None:
