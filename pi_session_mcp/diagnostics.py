@@ -6,7 +6,7 @@ Only the fields below can be said at all, so a diagnostic cannot carry a path, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
@@ -20,6 +20,7 @@ class Event(StrEnum):
     PI_HOST_EXITED = "pi_host_exited"
     FOREIGN_STDOUT_SUPPRESSED = "foreign_stdout_suppressed"
     MCP_TRANSPORT_ERROR = "mcp_transport_error"
+    INSTRUCTIONS_LEFT_OUT = "instructions_left_out"
     SHUTDOWN_FAILED = "shutdown_failed"
     INTERNAL_ERROR = "internal_error"
 
@@ -30,6 +31,7 @@ class Diagnostic:
 
     `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
     `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
+    `workspace` is an alias. `left_out` counts files by the word that says why they were.
     `agent_directory_variable` says why `PI_CODING_AGENT_DIR` was ignored.
     """
 
@@ -51,6 +53,8 @@ class Diagnostic:
     discovered_tools: int | None = None
     extension: str | None = None
     agent_directory_variable: str | None = None
+    workspace: str | None = None
+    left_out: Mapping[str, int] | None = None
     bytes: int | None = None
     writes: int | None = None
     dropped: int | None = None
@@ -67,6 +71,7 @@ Report: TypeAlias = Callable[[Diagnostic], None]
 _CAMEL: Final = {
     "thinking_level": "thinkingLevel",
     "discovered_tools": "discoveredTools",
+    "left_out": "leftOut",
     "agent_directory_variable": "agentDirectoryVariable",
 }
 

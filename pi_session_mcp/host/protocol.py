@@ -9,7 +9,7 @@ One JSON object a line, UTF-8, framed by `\\n` only, at most `MAX_FRAME_BYTES`. 
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
@@ -218,16 +218,22 @@ class RegisteredTool(_Frame):
     entry: int
 
 
+LeftOut: TypeAlias = Literal["not_a_file", "too_large", "outside", "foreign_owner", "unreadable"]
+"""Why a file of instructions (`AGENTS.md` and the like) that is there is not given to the model."""
+
+
 class LoadResult(_Frame):
     """How many extensions were loaded, how many errors were reported, and the tools that they registered.
 
-    `failed` are the places, in `Load.entries`, of those that did not load without an error.
+    `failed` are the places, in `Load.entries`, of those that did not load without an error. `leftOut` has a reason for
+    each file of instructions, of the workspace and above, that is there and is not taken.
     """
 
     extensions: int
     errors: int
     tools: list[RegisteredTool]
     failed: list[int]
+    leftOut: list[LeftOut]
 
 
 class CheckResult(_Frame):

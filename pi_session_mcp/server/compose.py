@@ -71,6 +71,7 @@ async def compose(
             configuration.execution_profiles,
             lambda: place_of(configuration, agent_directory(configuration, around.environ, around.cwd)),
             external,
+            report,
         )
         async with (
             Registry(configuration, pi, report=report, deadlines=bounds) as registry,

@@ -5,8 +5,10 @@ The host only does what it is told; every comparison and every decision is on th
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from pi_session_mcp.diagnostics import Diagnostic, Event
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import compose
 from pi_session_mcp.host.protocol import HostGone
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.bridge.servers import ExternalServers
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.extensions.resolve import Place
     from pi_session_mcp.host.pool import HostPool
     from pi_session_mcp.sessions.deadlines import Deadlines
@@ -33,7 +36,8 @@ class HostedSessions:
     """`ports.PiSessions` on real Pi hosts.
 
     `profiles` are those that sessions may have: they decide which hosts are kept warm. `place` says where extensions
-    are installed; it may raise `Refusal`. `external` has the external MCP servers of all sessions.
+    are installed; it may raise `Refusal`. `external` has the external MCP servers of all sessions. `report` is told
+    what of a workspace a session goes without.
     """
 
     def __init__(
@@ -43,11 +47,13 @@ class HostedSessions:
         profiles: Mapping[str, ExecutionProfile],
         place: Callable[[], Place],
         external: ExternalServers,
+        report: Report,
     ) -> None:
         self._pool = pool
         self._deadlines = deadlines
         self._place = place
         self._external = external
+        self._report = report
         self._wants_spare = any(profile.extensions for profile in profiles.values())
         self._wants_shared = not all(profile.extensions for profile in profiles.values())
 
@@ -73,8 +79,15 @@ class HostedSessions:
         except BaseException:
             await session.abandon()
             raise
+        self._tell_what_was_left_out(session, spec)
         self.warm()  # for the next session, and not before this one is done with the processor
         return session
+
+    def _tell_what_was_left_out(self, session: HostedSession, spec: SessionSpec) -> None:
+        if session.left_out:
+            counts: dict[str, int] = dict(Counter(session.left_out))
+            event = Event.INSTRUCTIONS_LEFT_OUT
+            self._report(Diagnostic(level="warning", event=event, workspace=spec.workspace, left_out=counts))
 
     async def _place_session(self, events: SessionEvents, *, own_host: bool) -> HostedSession:
         host = await (self._pool.own() if own_host else self._pool.shared())

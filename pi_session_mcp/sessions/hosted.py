@@ -27,11 +27,13 @@ from pi_session_mcp.host.protocol import (
 from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pi_session_mcp.bridge.results import Outcome as CallOutcome
     from pi_session_mcp.bridge.servers import SessionServers
     from pi_session_mcp.host.client import ResultT
     from pi_session_mcp.host.host import Host
-    from pi_session_mcp.host.protocol import Request, SessionFrame
+    from pi_session_mcp.host.protocol import LeftOut, Request, SessionFrame
     from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.ports import SessionEvents
 
@@ -45,6 +47,8 @@ class HostedSession:
 
     def __init__(self, host: Host, events: SessionEvents, deadlines: Deadlines, *, own_host: bool) -> None:
         self.selection = Selection("", "", "")
+        self.left_out: Sequence[LeftOut] = ()
+        """Why files of instructions were not taken, a word for each."""
         self._host = host
         self._client = host.client
         self._events = events

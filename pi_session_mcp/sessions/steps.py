@@ -41,12 +41,13 @@ async def load(
     if extensions:
         return await _load_extensions(session, spec, extensions, deadlines)
     try:
-        await session.ask(_load_request(session, spec), LoadResult, within_s=deadlines.creation_step_s)
+        loaded = await session.ask(_load_request(session, spec), LoadResult, within_s=deadlines.creation_step_s)
     except TimeoutError:
         raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
     except HostFailed as failure:
         _refuse_world(failure)
         raise Refusal(Code.PI_SESSION_CREATION_FAILED, stage=Stage.RESOURCE_LOADER) from None
+    session.left_out = loaded.leftOut
     return ()
 
 
@@ -65,6 +66,7 @@ async def _load_extensions(
         _refuse_world(failure)
     # Before its outcome is judged: what failed may be a version that nobody has pinned.
     await extensions.confirm_unchanged(within_s=deadlines.check_step_s)
+    session.left_out = loaded.leftOut if loaded else ()
     return _registered(loaded, extensions)
 
 

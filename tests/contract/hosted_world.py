@@ -108,7 +108,9 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
             HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool,
             ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
         ):
-            yield HostedWorld(workspace, HostedSessions(pool, Deadlines(), {}, _no_place, external), model)
+            yield HostedWorld(
+                workspace, HostedSessions(pool, Deadlines(), {}, _no_place, external, lambda _: None), model
+            )
 
 
 def _no_place() -> NoReturn:

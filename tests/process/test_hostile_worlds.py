@@ -196,4 +196,10 @@ def test_a_server_needs_no_home_no_working_directory_and_no_temporary_directory(
     assert run_turn(child, world.start_session(child), "grüße 🦉")["state"] == "completed"
     child.close_stdin()
     assert child.wait() == 0
-    assert child.stderr == b""
+    (said,) = child.stderr.splitlines()
+    assert json.loads(said) == {
+        "level": "warning",
+        "event": "instructions_left_out",
+        "workspace": "project",
+        "leftOut": {"not_a_file": 1},
+    }

@@ -54,6 +54,6 @@ async def on_one_host(world: RealWorld, runtime: Runtime, deadlines: Deadlines) 
         HostPool(lambda: launch, bounds, said.append, lambda *_: None) as pool,
         ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
     ):
-        sessions = OneHost(pool, deadlines, {}, lambda: place, external)
+        sessions = OneHost(pool, deadlines, {}, lambda: place, external, said.append)
         sessions.world, sessions.said = world, said
         yield sessions

@@ -2,55 +2,128 @@
 // anybody who can write there may have put there, so they are read with care: see `docs/host-protocol.md`.
 
 import { constants } from "node:fs";
-import { open, realpath } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, open, realpath } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
 
 const NAMES = ["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
 export const MAX_CONTEXT_BYTES = 1024 * 1024;
 
 /** @typedef {{ path: string, content: string }} ContextFile */
-
 /**
- * The first usable file of each directory, from the root down to `cwd`.
- * @param {string} cwd
- * @returns {Promise<ContextFile[]>}
+ * Why a file that is there is not taken: it is no regular file, its size, it leads out of the workspace (or of its own
+ * directory above that), its owner, or that it cannot be read, as a link that leads nowhere.
+ * @typedef {"not_a_file" | "too_large" | "outside" | "foreign_owner" | "unreadable"} Reason
  */
-export async function contextFiles(cwd) {
-  const files = [];
-  for (let directory = cwd; ; directory = dirname(directory)) {
-    const file = await contextFileOf(directory);
-    if (file) files.unshift(file);
-    if (directory === dirname(directory)) return files;
+/** @typedef {{ files: ContextFile[], leftOut: Reason[] }} Instructions */
+/** @typedef {{ allows: (real: string) => boolean, anyOwner: boolean }} Rule what may be taken from one directory */
+
+class LeftOut extends Error {
+  /** @param {Reason} reason */
+  constructor(reason) {
+    super(reason);
+    this.reason = reason;
   }
 }
 
-/** @param {string} directory */
-async function contextFileOf(directory) {
+/**
+ * The first usable file of each directory, from the root down to `cwd`, and why others were not usable.
+ * @param {string} cwd
+ * @returns {Promise<Instructions>}
+ */
+export async function contextFiles(cwd) {
+  /** @type {Instructions} */
+  const found = { files: [], leftOut: [] };
+  let rule = await ruleOfWorkspace(cwd);
+  for (let directory = cwd; ; directory = dirname(directory)) {
+    const file = await contextFileOf(directory, rule, found.leftOut);
+    if (file) found.files.unshift(file);
+    if (directory === dirname(directory)) return found;
+    rule = await ruleOfParent(dirname(directory));
+  }
+}
+
+/**
+ * What the file tools may read there: a link that stays inside, and the files of whoever owns a mounted tree.
+ * @param {string} cwd
+ * @returns {Promise<Rule>}
+ */
+async function ruleOfWorkspace(cwd) {
+  const root = await realpath(cwd);
+  const inside = root === sep ? sep : root + sep;
+  return { allows: (real) => real.startsWith(inside), anyOwner: true };
+}
+
+/**
+ * Above the workspace a link is not followed out of its directory, and a file has to be the user's or root's: others may
+ * be able to write there, in a shared or a temporary directory.
+ * @param {string} directory
+ * @returns {Promise<Rule>}
+ */
+async function ruleOfParent(directory) {
+  const place = await realpath(directory).catch(() => undefined);
+  return { allows: (real) => dirname(real) === place, anyOwner: false };
+}
+
+/**
+ * @param {string} directory
+ * @param {Rule} rule
+ * @param {Reason[]} leftOut takes a reason for each file that is there and not usable
+ * @returns {Promise<ContextFile | undefined>}
+ */
+async function contextFileOf(directory, rule, leftOut) {
   for (const name of NAMES) {
     const path = join(directory, name);
-    const content = await ownContent(directory, path).catch(() => undefined);
-    if (content !== undefined) return { path, content };
+    if (!(await lstat(path).catch(() => undefined))) continue;
+    try {
+      return { path, content: await contentOf(path, rule) };
+    } catch (error) {
+      leftOut.push(error instanceof LeftOut ? error.reason : "unreadable");
+    }
   }
   return undefined;
 }
 
 /**
- * What the file says, unless it is somebody else's, no regular file, too large, or a link out of its directory: such
- * a link, put into a workspace, would send any file of the user's to the model.
- * @param {string} directory
  * @param {string} path
- * @returns {Promise<string | undefined>}
+ * @param {Rule} rule
  */
-async function ownContent(directory, path) {
-  const real = await realpath(path);
-  if (dirname(real) !== (await realpath(directory))) return undefined;
+async function contentOf(path, rule) {
+  const real = await locate(path, rule);
   const handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
     const seen = await handle.stat();
-    const isOurs = seen.uid === 0 || seen.uid === process.getuid?.();
-    if (!isOurs || !seen.isFile() || seen.size > MAX_CONTEXT_BYTES) return undefined;
-    return (await handle.readFile("utf-8")).replace(/^\uFEFF/, "");
+    if (!seen.isFile()) throw new LeftOut("not_a_file");
+    if (!rule.anyOwner && seen.uid !== 0 && seen.uid !== process.getuid?.()) throw new LeftOut("foreign_owner");
+    if (seen.size > MAX_CONTEXT_BYTES) throw new LeftOut("too_large");
+    // A directory on the way that was swapped for a link in between has opened another file than is found there now.
+    const there = await lstat(await locate(path, rule));
+    if (seen.ino !== there.ino || seen.dev !== there.dev) throw new LeftOut("outside");
+    return await whole(handle);
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * The text, of a file that may still be growing.
+ * @param {import("node:fs/promises").FileHandle} handle
+ */
+async function whole(handle) {
+  const buffer = Buffer.alloc(MAX_CONTEXT_BYTES + 1);
+  let size = 0;
+  for (let read = -1; read !== 0 && size < buffer.length; size += read)
+    read = (await handle.read(buffer, size, buffer.length - size, size)).bytesRead;
+  if (size > MAX_CONTEXT_BYTES) throw new LeftOut("too_large");
+  return buffer.toString("utf-8", 0, size).replace(/^\uFEFF/, "");
+}
+
+/**
+ * @param {string} path
+ * @param {Rule} rule
+ * @returns {Promise<string>} where it really is, which the rule allows
+ */
+async function locate(path, rule) {
+  const real = await realpath(path);
+  if (!rule.allows(real)) throw new LeftOut("outside");
+  return real;
 }

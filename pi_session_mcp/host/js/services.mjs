@@ -1,6 +1,5 @@
 // What a session is made from: its model runtime, settings and resources, none of them shared with another session.
 
-import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
 import { proxiesOf, proxyVariables } from "./network.mjs";
 import { areReadable, readSettings } from "./pi_files.mjs";
@@ -10,16 +9,18 @@ import { guardTranspiled } from "./transpiled.mjs";
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").Services} Services */
 /** @typedef {import("./network.mjs").Route} Route */
+/** @typedef {import("./context.mjs").ContextFile} ContextFile */
 
 /** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
 const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
 
 /**
  * @param {Sdk} sdk
- * @param {{ cwd: string, entries: string[], signal: AbortSignal, route: Route }} options `entries` are extension files
+ * @param {{ cwd: string, entries: string[], signal: AbortSignal, route: Route, agentsFiles?: ContextFile[] }} options
+ *   `entries` are extension files, `agentsFiles` instructions of the workspace
  * @returns {Promise<Services>}
  */
-export async function makeServices(sdk, { cwd, entries, signal, route }) {
+export async function makeServices(sdk, { cwd, entries, signal, route, agentsFiles = [] }) {
   const agentDir = PRIVATE_AGENT_DIRECTORY;
   const settings = await usableSettings(sdk.getAgentDir());
   const proxies = proxiesOf(process.env, settings.httpProxy);
@@ -28,7 +29,7 @@ export async function makeServices(sdk, { cwd, entries, signal, route }) {
   sendThrough(modelRuntime, proxyVariables(proxies));
   // Cache warming sends requests that are billed.
   const settingsManager = sdk.SettingsManager.inMemory({ ...settings, cacheWarming: "off" }, { projectTrusted: false });
-  const isolated = isolatedResources(await contextFiles(cwd));
+  const isolated = isolatedResources(agentsFiles);
   if (entries.length > 0) {
     guardTranspiled();
     const resourceLoaderOptions = { ...isolated, additionalExtensionPaths: entries };
@@ -70,7 +71,7 @@ async function makeModelRuntime(sdk, signal) {
 
 /**
  * Nothing discovered, also not in the package of an extension, and no system prompt but Pi's own.
- * @param {import("./context.mjs").ContextFile[]} agentsFiles
+ * @param {ContextFile[]} agentsFiles
  */
 function isolatedResources(agentsFiles) {
   return {

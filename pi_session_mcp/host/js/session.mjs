@@ -3,6 +3,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
 import { Outcomes } from "./outcome.mjs";
@@ -73,13 +74,15 @@ export class Session {
       if (![cwd, ...(entries ?? [])].every(isAbsolute)) throw new Failure("invalid");
       if (!(await isDirectory(cwd))) throw new Failure("workspace");
       if (fileAccess === "workspace") this.#root = await realLocation(cwd);
+      const { files, leftOut } = await contextFiles(cwd);
       this.#services = await makeServices(this.#sdk, {
         cwd,
         entries: entries ?? [],
         signal: this.#gone.signal,
         route: this.route,
+        agentsFiles: files,
       });
-      return this.#loadResult();
+      return { ...this.#loadResult(), leftOut };
     });
   }
 

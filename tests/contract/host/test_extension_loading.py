@@ -27,6 +27,7 @@ def test_loading_reports_extensions_and_their_tools(host: RawHost, extension: Ex
         "extensions": 2,
         "errors": 0,
         "failed": [],
+        "leftOut": [],
         "tools": [{"name": "one", "entry": 0}, {"name": "two", "entry": 0}, {"name": "three", "entry": 1}],
     }
 

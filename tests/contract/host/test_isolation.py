@@ -114,6 +114,74 @@ def test_a_link_to_a_file_beside_it_is_read(host: RawHost, model: ScriptedModel,
     assert system_prompt(model).count("the shared text") == 1
 
 
+@pytest.mark.parametrize("target", [".github/copilot-instructions.md", "docs/../docs/agents.md", "docs/link.md"])
+def test_a_link_that_stays_inside_the_workspace_is_read(
+    host: RawHost, model: ScriptedModel, workspace: Path, target: str
+) -> None:
+    for name in (".github/copilot-instructions.md", "docs/agents.md"):
+        (workspace / name).parent.mkdir()
+        (workspace / name).write_text("the shared text")
+    (workspace / "docs/link.md").symlink_to(workspace / ".github/copilot-instructions.md")
+    (workspace / "AGENTS.md").symlink_to(target)
+    session = host.session(workspace)
+
+    assert session.load()["leftOut"] == []
+    session.open()
+    session.say("hello")
+    assert system_prompt(model).count("the shared text") == 1
+
+
+def test_a_workspace_behind_a_link_has_its_instructions(
+    host: RawHost, model: ScriptedModel, workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "docs").mkdir()
+    (workspace / "docs/agents.md").write_text("the shared text")
+    (workspace / "AGENTS.md").symlink_to("docs/agents.md")
+    (tmp_path / "link").symlink_to(workspace)
+
+    host.session(tmp_path / "link").opened().say("hello")
+
+    assert "the shared text" in system_prompt(model)
+
+
+def leave_out(workspace: Path, reason: str) -> None:
+    """Make an `AGENTS.md` that is not taken for this reason."""
+    path = workspace / "AGENTS.md"
+    match reason:
+        case "outside":
+            (workspace.parent / "secret").write_text("canary")
+            path.symlink_to(workspace.parent / "secret")
+        case "not_a_file":
+            os.mkfifo(path)
+        case "too_large":
+            path.write_text("x" * (MAX_CONTEXT_BYTES + 1))
+        case "unreadable":
+            path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("reason", ["outside", "not_a_file", "too_large", "unreadable"])
+def test_what_is_left_out_is_told_by_its_reason(
+    host: RawHost, model: ScriptedModel, workspace: Path, reason: str
+) -> None:
+    leave_out(workspace, reason)
+    (workspace / "CLAUDE.md").write_text("the next in rank")
+    session = host.session(workspace)
+
+    assert session.load()["leftOut"] == [reason]
+    session.open()
+    session.say("hello")
+    assert "the next in rank" in system_prompt(model)
+    assert "canary" not in json.dumps(model.requests)
+
+
+def test_above_the_workspace_a_link_is_followed_to_its_own_directory_alone(host: RawHost, workspace: Path) -> None:
+    (workspace.parent / "docs").mkdir()
+    (workspace.parent / "docs/agents.md").write_text("from elsewhere")
+    (workspace.parent / "AGENTS.md").symlink_to("docs/agents.md")
+
+    assert host.session(workspace).load()["leftOut"] == ["outside"]
+
+
 def test_a_link_out_of_its_directory_is_not_read(
     host: RawHost, model: ScriptedModel, workspace: Path, tmp_path: Path
 ) -> None:
@@ -126,16 +194,31 @@ def test_a_link_out_of_its_directory_is_not_read(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
-@pytest.mark.parametrize(("owner", "read"), [(0, True), (65534, False)])
-def test_instructions_count_when_they_are_the_users_or_roots(
-    host: RawHost, model: ScriptedModel, workspace: Path, owner: int, *, read: bool
+@pytest.mark.parametrize("owner", [0, 65534])
+def test_instructions_of_the_workspace_count_whoever_owns_them(
+    host: RawHost, model: ScriptedModel, workspace: Path, owner: int
 ) -> None:
     (workspace / "AGENTS.md").write_text("whose text")
     os.chown(workspace / "AGENTS.md", owner, -1)
 
     host.session(workspace).opened().say("hello")
 
-    assert ("whose text" in system_prompt(model)) is read
+    assert "whose text" in system_prompt(model)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize(("owner", "left_out"), [(0, []), (65534, ["foreign_owner"])])
+def test_instructions_above_the_workspace_count_when_they_are_the_users_or_roots(
+    host: RawHost, model: ScriptedModel, workspace: Path, owner: int, left_out: list[str]
+) -> None:
+    (workspace.parent / "AGENTS.md").write_text("whose text")
+    os.chown(workspace.parent / "AGENTS.md", owner, -1)
+    session = host.session(workspace)
+
+    assert session.load()["leftOut"] == left_out
+    session.open()
+    session.say("hello")
+    assert ("whose text" in system_prompt(model)) is not bool(left_out)
 
 
 @pytest.mark.parametrize(("size", "read"), [(MAX_CONTEXT_BYTES, True), (MAX_CONTEXT_BYTES + 1, False)])
@@ -202,6 +285,9 @@ def test_a_session_speaks_to_its_model_and_to_nobody_else(
 ) -> None:
     notes, watched = tmp_path / "notes", tmp_path / "watched.mjs"
     watched.write_text(WATCHED_SDK % {"notes": json.dumps(str(notes)), "entry": json.dumps(str(runtime.sdk_entry))})
+    # What the SDK requires is found beside the module that stands for it.
+    modules = next(directory for directory in runtime.sdk_entry.parents if directory.name == "node_modules")
+    (tmp_path / "node_modules").symlink_to(modules)
     # Keys of built-in providers, whose catalogs Pi could ask for.
     keys = {"ANTHROPIC_API_KEY": "canary", "OPENROUTER_API_KEY": "canary"}
     with RawHost(runtime, agent_directory, tmp_path, **keys) as host:
