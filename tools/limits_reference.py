@@ -16,11 +16,11 @@ from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.demo import steps as demo_steps
 from pi_session_mcp.doctor import node
 from pi_session_mcp.extensions import dependencies, entries, manifest
+from pi_session_mcp.host import allowance, client, protocol
 from pi_session_mcp.host import process as host_process
-from pi_session_mcp.host import protocol
 from pi_session_mcp.runtime import install
 from pi_session_mcp.server import catalog, frames, intake, lifecycle, plain_json
-from pi_session_mcp.sessions import answer, registry, session
+from pi_session_mcp.sessions import answer, hosted, registry, session
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.setup import guardian, ownership, verify, world
 from pi_session_mcp.setup.clients import base
@@ -178,6 +178,7 @@ def _bridge() -> tuple[Bound, ...]:
         Bound("one message of a server", size(bridge_frames.MAX_FRAME_BYTES), failed),
         Bound("one call", seconds(_WAIT.mcp_call_s), failed),
         Bound("calls of a session at a time", f"{servers.MAX_CALLS}", failed),
+        Bound("arguments of these calls", size(hosted.MAX_CALL_BYTES), failed),
         Bound("a result", size(results.MAX_RESULT_BYTES), "the call fails with a sentence that says so"),
         Bound(
             "a server's own end, after the end of its input and again after TERM",
@@ -204,6 +205,10 @@ def _hosts() -> tuple[Bound, ...]:
         Bound("an answer to a ping, while it owes one", seconds(_WAIT.host_ping_s), ended),
         Bound("without sessions", seconds(_WAIT.host_idle_s), ended),
         Bound("one message of the host protocol", size(protocol.MAX_FRAME_BYTES), ended),
+        Bound("events and calls at once", f"{allowance.MAX_FRAMES:,}", ended),
+        Bound("events and calls, later", f"{allowance.FRAMES_A_SECOND:,} in a second", ended),
+        Bound("answers to its calls that it does not read", size(client.MAX_UNREAD_BYTES), ended),
+        Bound("answers that it owes and nobody waits for", f"{client.MAX_ABANDONED:,}", ended),
         Bound("its own end, once nobody holds its channel", seconds(host_process.GRACE_S), "it is killed"),
     )
 

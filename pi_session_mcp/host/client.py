@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 
+from pi_session_mcp.host.allowance import Allowance
 from pi_session_mcp.host.protocol import (
     HELLO_ID,
     MAX_FRAME_BYTES,
@@ -35,7 +36,12 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.host.protocol import Done, HostFrame, Request, SessionFrame
 
-_CHUNK_BYTES: Final = 262_144
+_CHUNK_BYTES: Final = 65_536
+"""So much is read and worked through before anybody else gets a turn."""
+MAX_UNREAD_BYTES: Final = 32 * 1024 * 1024
+"""Of answers to its calls that a host does not read. Its requests are bounded by those that the client may make."""
+MAX_ABANDONED: Final = 1024
+"""Requests that a host still owes an answer to, and nobody waits for any more."""
 
 ResultT = TypeVar("ResultT", bound="BaseModel")
 
@@ -50,6 +56,10 @@ class HostFailed(Exception):  # noqa: N818 - an expected answer
 
 class ProtocolBroken(Exception):  # noqa: N818 - ends the host
     """The host sent what is no frame, or a frame that has no place."""
+
+
+class HostOverran(Exception):  # noqa: N818 - ends the host
+    """The host sent more by itself than any session has reason to."""
 
 
 class EventSink(Protocol):
@@ -84,13 +94,18 @@ class HostClient:
         self._sinks: dict[int, EventSink] = {}
         self._last_session = 0
         self._last_call = 0
+        self._allowance = Allowance()
         self._outgoing = bytearray()
+        self._answers = bytearray()
+        """To calls of the host: what goes out next, so that only this can grow with what a host does."""
         self._blocked = anyio.Event()
         self._closed = False
         self.overdue = anyio.Event()
         """Set when a request has waited for half of what it may; its owner then pings."""
         self.broken = anyio.Event()
         """Set when an answer's content broke the protocol; its owner then ends the host."""
+        self.overran = anyio.Event()
+        """Set when the host left too much unread or unanswered; its owner then ends it."""
 
     # --- placement ---------------------------------------------------------------------------------------------------
 
@@ -137,7 +152,7 @@ class HostClient:
         finally:
             del self._pending[number]
             if pending.answer is None and not self._closed:
-                self._abandoned.add(number)
+                self._abandon(number)
         match pending.answer:
             case None:
                 raise HostGone
@@ -145,6 +160,11 @@ class HostClient:
                 raise HostFailed(code)
             case Succeeded(result=values):
                 return self._validated(result, values)
+
+    def _abandon(self, number: int) -> None:
+        self._abandoned.add(number)
+        if len(self._abandoned) > MAX_ABANDONED:
+            self.overran.set()
 
     def _validated(self, result: type[ResultT], values: dict[str, object]) -> ResultT:
         try:
@@ -174,8 +194,10 @@ class HostClient:
     def end_call(self, done: Done) -> None:
         """Tell the host how a call of it has ended; nothing if the host is gone."""
         if not self._closed:
-            self._outgoing += encode_done(done)
+            self._answers += encode_done(done)
             self._push()
+            if len(self._answers) > MAX_UNREAD_BYTES:
+                self.overran.set()
 
     def _post(self, request: Request) -> int:
         if self._closed:
@@ -188,12 +210,15 @@ class HostClient:
 
     def _push(self) -> None:
         try:
-            while self._outgoing:
+            while self._outgoing or self._answers:
+                if not self._outgoing:
+                    self._outgoing, self._answers = self._answers, self._outgoing
                 del self._outgoing[: self._channel.send(self._outgoing)]
         except BlockingIOError:
             self._blocked.set()
         except OSError:
             self._outgoing.clear()  # the host is gone; `receive` sees it too
+            self._answers.clear()
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
@@ -206,10 +231,11 @@ class HostClient:
             self._push()
 
     async def receive(self) -> None:
-        """Take frames until the channel ends. Raises `ProtocolBroken`."""
+        """Take frames until the channel ends. Raises `ProtocolBroken` and `HostOverran`."""
         rest = bytearray()
         with Readiness(self._channel.fileno()) as readiness:
             while chunk := await self._read(readiness):
+                self._allowance.grow(asyncio.get_running_loop().time())
                 searched = len(rest)
                 rest += chunk
                 if (end := rest.rfind(b"\n", searched)) < 0:
@@ -242,6 +268,8 @@ class HostClient:
             case Succeeded() | Failed():
                 self._answer(frame)
             case _:
+                if not self._allowance.take():
+                    raise HostOverran
                 self._number(frame)
                 self._route(frame)
 
@@ -291,4 +319,4 @@ class HostClient:
             sink.host_ended()
 
 
-__all__ = ["EventSink", "HostClient", "HostFailed", "HostGone", "ProtocolBroken"]
+__all__ = ["EventSink", "HostClient", "HostFailed", "HostGone", "HostOverran", "ProtocolBroken"]

@@ -11,7 +11,7 @@ import anyio
 from pi_session_mcp.diagnostics import Diagnostic, Event
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.host import process
-from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, ProtocolBroken
+from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, HostOverran, ProtocolBroken
 from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, HelloResult
 from pi_session_mcp.keeper.kept import CommandNotStarted
 from pi_session_mcp.runtime import versions
@@ -29,6 +29,7 @@ class EndReason(StrEnum):
     ASKED = "asked"
     EXITED = "exited"
     PROTOCOL = "protocol"
+    OVERRUN = "overrun"
     UNRESPONSIVE = "unresponsive"
     NOT_STARTED = "not_started"
 
@@ -141,6 +142,7 @@ class Host:
             return
         async with anyio.create_task_group() as draining:
             draining.start_soon(started.drain, self._count)
+            draining.start_soon(self._hurry, started)
             try:
                 await self._serve(started)
             finally:
@@ -159,7 +161,8 @@ class Host:
             tasks.start_soon(self._attend_keeper, started)
             tasks.start_soon(self._greet, client)
             tasks.start_soon(self._watch, client)
-            tasks.start_soon(self._watch_answers, client)
+            tasks.start_soon(self._end_on, client.broken, EndReason.PROTOCOL)
+            tasks.start_soon(self._end_on, client.overran, EndReason.OVERRUN)
             tasks.start_soon(self._end_when_idle)
             await self._ending.wait()
             tasks.cancel_scope.cancel()
@@ -169,6 +172,8 @@ class Host:
             await client.receive()
         except ProtocolBroken:
             self.end(now=True, reason=EndReason.PROTOCOL)
+        except HostOverran:
+            self.end(now=True, reason=EndReason.OVERRUN)
         else:
             self.end(reason=EndReason.EXITED)
 
@@ -203,9 +208,9 @@ class Host:
                 return
             client.overdue = anyio.Event()
 
-    async def _watch_answers(self, client: HostClient) -> None:
-        await client.broken.wait()
-        self.end(now=True, reason=EndReason.PROTOCOL)
+    async def _end_on(self, fault: anyio.Event, reason: EndReason) -> None:
+        await fault.wait()
+        self.end(now=True, reason=reason)
 
     async def _end_when_idle(self) -> None:
         while True:
@@ -219,8 +224,6 @@ class Host:
     async def _end(self, started: HostProcess) -> None:
         reason = self._reason or EndReason.ASKED
         self._finish(reason)
-        if self._ending_now.is_set():
-            started.kept.end()
         started.kept.let_go()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hurry, started)
@@ -228,6 +231,7 @@ class Host:
             tasks.cancel_scope.cancel()
 
     async def _hurry(self, started: HostProcess) -> None:
+        """Runs beside everything else, so that the kill waits for nothing to come to its end first."""
         await self._ending_now.wait()
         started.kept.end()
 

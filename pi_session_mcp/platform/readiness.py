@@ -10,6 +10,8 @@ import asyncio
 import select
 from typing import TYPE_CHECKING, Self
 
+from anyio.lowlevel import checkpoint_if_cancelled
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -37,7 +39,12 @@ class Readiness:
         self._unregister()
 
     async def wait(self) -> None:
-        """Return when there is something to read, or the end. Raises `PermissionError` for what is always ready."""
+        """Return when there is something to read, or the end. Raises `PermissionError` for what is always ready.
+
+        Whoever reads in a loop can be cancelled, also when there is always something to read.
+        """
+        # anyio cancels a task that waits for what has not come, and here something comes between two of its attempts.
+        await checkpoint_if_cancelled()
         loop = asyncio.get_running_loop()
         if not self._registered:
             loop.add_reader(self._descriptor, self._ready)

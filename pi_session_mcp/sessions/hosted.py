@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pi_session_mcp.sessions.ports import SessionEvents
 
 
+MAX_CALL_BYTES: Final = 16 * 1024 * 1024
+"""Of the arguments of all calls of a session that are under way."""
+
+
 class HostedSession:
     """`ports.PiSession` on a real Pi host; also the place where its events arrive.
 
@@ -56,6 +60,7 @@ class HostedSession:
         self._own_host = own_host
         self._placed = self._occupies = True
         self._servers: SessionServers | None = None
+        self._call_bytes = 0
         self.key = self._client.place(self)
 
     @property
@@ -194,13 +199,17 @@ class HostedSession:
                     self._servers.cancel(number)
 
     def _begin_call(self, call: Call) -> None:
+        size = len(call.arguments) + len(call.given)
+        self._call_bytes += size
+
         def end(outcome: CallOutcome) -> None:
+            self._call_bytes -= size
             self._client.end_call(_done(call.call, outcome))
 
-        if self._servers is not None:
-            self._servers.begin(ToolCall(call.call, call.tool, call.arguments, call.given), end)
-        else:
+        if self._servers is None or self._call_bytes > MAX_CALL_BYTES:
             end(Failed())
+        else:
+            self._servers.begin(ToolCall(call.call, call.tool, call.arguments, call.given), end)
 
     def host_ended(self) -> None:
         """The host is gone, and this session with it; nobody is left to call its servers."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 WHOLE = (
     *("throws-at-load", "throws-at-start", "tool-at-start", "replaces-read", "no-provider"),  # one of each refusal
-    *("kills-its-host", "forges-frames", "closes-the-channel"),  # none that a host survives
+    *("kills-its-host", "forges-frames", "floods-its-channel", "closes-the-channel"),  # none that a host survives
 )
 """What the plain run tries with a server; the others come to the same refusals, which are tried without one."""
 

@@ -15,12 +15,12 @@ import psutil
 import pytest
 
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.host import process
-from pi_session_mcp.host.client import HostGone
+from pi_session_mcp.host import allowance, process
+from pi_session_mcp.host.client import MAX_ABANDONED, MAX_UNREAD_BYTES, HostGone
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
-from pi_session_mcp.host.protocol import Empty, Ping
+from pi_session_mcp.host.protocol import Call, Done, Empty, Ping
 from tests.support import false_host
 
 if TYPE_CHECKING:
@@ -175,6 +175,91 @@ async def test_a_host_that_breaks_the_protocol_is_ended(behaviour: str, tmp_path
         await sink.ended.wait()
         await host.gone.wait()
     assert made.reasons == ["protocol"]
+
+
+class Patient(Sink):
+    """Takes whatever the host says, and answers its calls with a text."""
+
+    def __init__(self, host: Host, text: str) -> None:
+        super().__init__()
+        self.heard = anyio.Event()
+        self._client = host.client
+        self._text = text
+
+    def host_event(self, event: SessionFrame) -> None:
+        self.heard.set()
+        if isinstance(event, Call):
+            self._client.end_call(Done(done=event.call, failed=False, texts=[self._text]))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "text"),
+    [
+        ("a flood of events", ""),
+        ("a flood of calls", "x"),
+        ("calls whose answers it does not read", "x" * (MAX_UNREAD_BYTES // (false_host.CALLS - 10))),
+    ],
+)
+async def test_a_host_that_says_more_or_reads_less_than_any_session_has_reason_to_is_ended(
+    behaviour: str, text: str, tmp_path: Path
+) -> None:
+    async with world(tmp_path) as made:
+        made.behaviour = behaviour
+        host = await made.pool.shared()
+        sink = Patient(host, text)
+        host.client.place(sink)
+        with pytest.raises(HostGone):
+            await ask(host)
+        await sink.ended.wait()
+        await host.gone.wait()
+    assert made.reasons == ["overrun"]
+
+
+async def test_answers_that_wait_for_a_host_to_read_them_are_kept_up_to_the_bound(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        made.behaviour = "calls whose answers it does not read"
+        host = await made.pool.shared()
+        host.client.place(Patient(host, "x" * (MAX_UNREAD_BYTES // false_host.CALLS - 100)))
+        with pytest.raises(TimeoutError):
+            await host.client.request(Ping(), Empty, within_s=1)
+        assert host.usable
+        host.end(now=True)
+    assert made.reasons == []
+
+
+@pytest.mark.parametrize("behaviour", ["a flood of events", "a flood of calls"])
+async def test_a_host_is_killed_at_once_while_it_floods_its_channel(
+    behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_FRAMES", 10**9)
+    async with world(tmp_path) as made:
+        made.behaviour = behaviour
+        host = await made.pool.shared()
+        sink = Patient(host, "")
+        host.client.place(sink)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask_in_vain, host)
+            await sink.heard.wait()
+            host.end(now=True)
+            with anyio.fail_after(20):
+                await host.gone.wait()
+
+
+async def ask_in_vain(host: Host) -> None:
+    with suppress(HostGone):
+        await ask(host)
+
+
+async def test_requests_that_a_host_owes_answers_to_are_bounded(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        made.behaviour = "stuck"
+        host = await made.pool.shared()
+        for number in range(MAX_ABANDONED + 1):
+            assert host.usable, number
+            with suppress(TimeoutError):
+                await host.client.request(Ping(), Empty, within_s=0)
+        await host.gone.wait()
+    assert made.reasons == ["overrun"]
 
 
 async def test_a_host_that_exits_ends_its_sessions(tmp_path: Path) -> None:

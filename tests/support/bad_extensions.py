@@ -73,6 +73,21 @@ SOURCES: dict[str, tuple[str, str, str]] = {
     "another-model": (hook("session_start", 'await pi.setThinkingLevel("high"); pi.setActiveTools([]);'), "", ""),
     "no-provider": ("export default () => {};", "unknown_provider", "provider"),
     "kills-its-host": (factory('process.kill(process.pid, "SIGKILL");'), GONE, "runtime"),
+    "floods-its-channel": (
+        'import { writeSync } from "node:fs";\n'
+        + factory(
+            """
+            const frame = JSON.stringify({ event: "activity", session: 1, turn: 1 }) + "\\n";
+            const frames = Buffer.from(frame.repeat(1000));
+            for (let left = frames; ; left = left.length ? left : frames) {
+              try { left = left.subarray(writeSync(3, left)); }
+              catch (error: any) { if (error.code !== "EAGAIN") throw error; }
+            }
+            """
+        ),
+        GONE,
+        "runtime",
+    ),
     "forges-frames": (
         'import { writeSync } from "node:fs";\n' + factory('writeSync(3, "{}\\n"); ' + FOREVER),
         GONE,

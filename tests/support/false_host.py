@@ -13,6 +13,10 @@ import socket
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXPORTS = [
     "VERSION",
@@ -75,6 +79,19 @@ def stuck() -> None:
         time.sleep(1000)
 
 
+CALL = {"session": 1, "tool": "t", "arguments": "{}", "given": "{}"}
+CALLS = 200
+
+
+def flood(channel: Channel, frame: Callable[[int], object]) -> None:
+    """Frames without end, whatever signal comes."""
+    for ignored in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    number = 0
+    while True:
+        channel.send_raw(b"".join(json.dumps(frame(number := number + 1)).encode() + b"\n" for _ in range(1000)))
+
+
 def obey(behaviour: str, channel: Channel, request: dict[str, object]) -> None:  # noqa: C901 - a list, not a branch
     """Answer one request after the greeting, or misbehave."""
     match behaviour:
@@ -96,6 +113,14 @@ def obey(behaviour: str, channel: Channel, request: dict[str, object]) -> None: 
         case "an endless line":
             while True:
                 channel.send_raw(b"x" * 65_536)
+        case "a flood of events":
+            flood(channel, lambda _: {"event": "activity", "session": 1, "turn": 1})
+        case "a flood of calls":
+            flood(channel, lambda number: {**CALL, "call": number})
+        case "calls whose answers it does not read":
+            for number in range(1, CALLS + 1):
+                channel.send({**CALL, "call": number})
+            stuck()
         case "stuck":
             stuck()
         case "exits":

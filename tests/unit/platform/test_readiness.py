@@ -120,6 +120,28 @@ async def test_a_cancelled_wait_leaves_it_as_it_was(pipe: Pipe) -> None:
         await readiness.wait()
 
 
+@pytest.mark.parametrize("how", ["cancelled", "out of time"])
+async def test_what_always_has_something_to_read_can_be_left_at_any_time(pipe: Pipe, how: str) -> None:
+    pipe.write(b"x" * 10_000)
+    read = 0
+
+    async def cancel(scope: anyio.CancelScope) -> None:
+        await some_turns_of_the_loop()
+        scope.cancel()
+
+    with Readiness(pipe.reader) as readiness:
+        async with anyio.create_task_group() as tasks:
+            with anyio.CancelScope(deadline=0.0 if how == "out of time" else float("inf")) as scope:
+                if how == "cancelled":
+                    tasks.start_soon(cancel, scope)
+                for _ in range(10_000):
+                    await readiness.wait()
+                    read += len(os.read(pipe.reader, 1))
+
+    assert scope.cancelled_caught
+    assert read < 1_000
+
+
 async def test_leaving_it_takes_the_descriptor_from_the_loop(pipe: Pipe) -> None:
     with Readiness(pipe.reader) as readiness:
         pipe.write(b"1")
