@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 import pytest
 
 from pi_session_mcp.bridge.results import FAILED
+from pi_session_mcp.config import pin
 from pi_session_mcp.demo.model import Call, Echo
 from tests.support.environment import ensure_installed
 from tests.support.large import large_directory
@@ -17,14 +20,14 @@ from tests.support.trees import survivors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
 
 pytestmark = pytest.mark.registry
 
+EXAMPLE: Final = Path(__file__).parents[2] / "config.example.json"
 SCOPE: Final = "@modelcontextprotocol"
-PUBLISHED: Final = {"server-filesystem": "2026.8.31", "server-everything": "2026.8.31"}
+PUBLISHED: Final = dict.fromkeys(("server-filesystem", "server-everything", "server-memory"), "2026.8.31")
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,28 @@ def test_published_servers_are_listed_called_and_ended(runtime: Runtime, modules
         child.close_stdin()
         assert child.wait() == 0
         assert survivors(below) == []
+
+
+@pytest.mark.matrix  # it installs a hundred packages
+def test_what_the_example_grants_and_pins_is_published_and_starts(
+    runtime: Runtime, modules: Path, tmp_path: Path
+) -> None:
+    profiles = json.loads(EXAMPLE.read_text(encoding="utf-8"))["executionProfiles"]
+    pins = [pin.parse(text) for profile in profiles.values() for text in profile.get("extensions", ())]
+    with RealWorld(tmp_path / "world", runtime) as world:
+        npm = world.agent_directory / "npm"
+        npm.mkdir()
+        install_published(npm, {one.name: one.version for one in pins})
+        for profile in profiles.values():
+            profile.update(PROFILE)
+            for server in profile.get("mcpServers", {}).values():
+                place = server["args"][0].partition(f"{SCOPE}/")[2]
+                server.update(command=str(runtime.node), args=[str(modules / place)])
+        world.configure(executionProfiles=profiles)
+        child = world.serve(TEAM_MEMORY_FILE=str(tmp_path / "memory.jsonl"))
+
+        assert pins
+        assert all(world.start_session(child, profile) for profile in profiles)
 
 
 def _words(process: psutil.Process) -> list[str]:
