@@ -210,6 +210,16 @@ def _hosts() -> tuple[Bound, ...]:
         Bound("answers to its calls that it does not read", size(client.MAX_UNREAD_BYTES), ended),
         Bound("answers that it owes and nobody waits for", f"{client.MAX_ABANDONED:,}", ended),
         Bound("its own end, once nobody holds its channel", seconds(host_process.GRACE_S), "it is killed"),
+        Bound(
+            "`bash` commands of a session that run or have left something running",
+            f"{of_host('commands.mjs', 'MAX_OWNERS')}",
+            "the next one is refused with a sentence that says so",
+        ),
+        Bound(
+            "the end of what a session's `bash` commands have left",
+            seconds(of_host("commands.mjs", "END_WITHIN_MS") / 1000),
+            "the session is closed all the same",
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -110,7 +111,8 @@ def start(launch: Launch) -> HostProcess:
 def _greeting(launch: Launch) -> bytes:
     bundle = str(launch.bundle) if launch.bundle is not None else None
     cache = str(launch.compile_cache) if launch.compile_cache is not None else None
-    return encode_request(HELLO_ID, Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache))
+    hello = Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache, python=sys.executable)
+    return encode_request(HELLO_ID, hello)
 
 
 async def _drain(descriptor: int, count: Callable[[int, int], None] | None) -> None:

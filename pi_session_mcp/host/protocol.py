@@ -52,7 +52,8 @@ class Hello(_Frame):
     """First request on a channel. `sdk` is the absolute path of the SDK's entry file.
 
     `bundle` is the same SDK in one file, which loads in less than half of the time. It is no published entry: a host
-    takes it only if it has every export that is needed, and the entry otherwise.
+    takes it only if it has every export that is needed, and the entry otherwise. `python` runs the owners of the
+    sessions' commands.
     """
 
     op: Literal["hello"] = "hello"
@@ -60,6 +61,7 @@ class Hello(_Frame):
     sdk: str
     bundle: str | None = None
     compileCache: str | None = None
+    python: str | None = None
 
 
 class Load(_Frame):

@@ -54,6 +54,11 @@ def prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
+def has_subreapers() -> bool:
+    """Whether orphans below this process can become its children, so that `wait` says when none is left."""
+    return _IS_LINUX
+
+
 def become_subreaper() -> None:
     """Make orphans below this process its children (Linux; elsewhere nothing happens)."""
     if _IS_LINUX:
@@ -373,7 +378,7 @@ def end(tree: Tree, wakeups: Wakeups, report: int) -> None:
             seen_at = time.monotonic()
         elif tree.needs_scan and not told and time.monotonic() - seen_at >= UNKNOWN_AFTER_S:
             told = True
-            _tell(report, "unknown\n")
+            tell(report, "unknown\n")
         _pause(tree, wakeups, pause_s)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
@@ -417,25 +422,25 @@ def main(arguments: list[str]) -> int:
         prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # nothing, unless we are stopped
     wakeups = Wakeups(lifeline)
     if held >= 0 and not can_see():
-        _tell(report, "unknown\n")
+        tell(report, "unknown\n")
         return 127
     try:
         pid = start(arguments[7:], moved, held=held, death_signal=death_signal == 1)
     except OSError as error:
         os.write(report, f"failed {error.errno}\n".encode())
         return 127
-    _release_standard_streams()
+    release_standard_streams()
     tree = Tree(pid, needs_scan=held >= 0 or not _IS_LINUX)
-    _tell(report, f"started {pid} {pid} {_start_of(pid)}\n")
+    tell(report, f"started {pid} {pid} {_start_of(pid)}\n")
     wait_for_end(tree, wakeups, grace_ms / 1000)
     end(tree, wakeups, report)
     status = tree.status if tree.status is not None else 0
-    _tell(report, f"ended {status}\n")
+    tell(report, f"ended {status}\n")
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
-def _tell(report: int, line: str) -> None:
+def tell(report: int, line: str) -> None:
     try:
         os.write(report, line.encode())
     except BrokenPipeError:
@@ -454,7 +459,7 @@ def _start_of(pid: int) -> str:
         return "-"
 
 
-def _release_standard_streams() -> None:
+def release_standard_streams() -> None:
     """Put /dev/null in place of our copies of the command's streams, or nobody would see their end of file."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

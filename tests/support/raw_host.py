@@ -57,6 +57,7 @@ class RawHost:
 
     def __init__(self, runtime: Runtime, agent_directory: Path, home: Path, **variables: str) -> None:
         self.runtime = runtime
+        self.agent_directory = agent_directory
         self.events: list[Frame] = []
         self._answers: dict[int, Frame] = {}
         self._last_id = 0
@@ -98,14 +99,18 @@ class RawHost:
         self._lines.close()
         self._channel.close()
 
-    def greet(self, *, bundled: bool = False) -> Frame:
-        """The first exchange; with the SDK's bundle as for a shared host, or without it as for one with extensions."""
+    def greet(self, *, bundled: bool = False, python: str | None = sys.executable) -> Frame:
+        """The first exchange; with the SDK's bundle as for a shared host, or without it as for one with extensions.
+
+        Without `python` the host's `bash` is Pi's own.
+        """
         cache = self.runtime.compile_cache
         bundle = self.runtime.sdk_bundle if bundled else None
         members = {
             "sdk": str(self.runtime.sdk_entry),
             "bundle": bundle and str(bundle),
             "compileCache": cache and str(cache),
+            "python": python,
         }
         return self.ask("hello", protocol=1, **members)
 

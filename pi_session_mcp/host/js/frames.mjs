@@ -68,7 +68,7 @@ const DONE = { done: count, failed: (value) => typeof value === "boolean", texts
 
 /** @type {Record<string, Record<string, Rule>>} */
 const REQUESTS = {
-  hello: { protocol: count, sdk: text, bundle: orAbsent(text), compileCache: orAbsent(text) },
+  hello: { protocol: count, sdk: text, bundle: orAbsent(text), compileCache: orAbsent(text), python: orAbsent(text) },
   load: { session: count, cwd: text, fileAccess: oneOf("workspace", "user"), entries: orAbsent(texts) },
   check: {
     session: count,

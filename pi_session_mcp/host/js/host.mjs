@@ -88,6 +88,8 @@ class Host {
   #sdk;
   #entry = "";
   #network = new Network();
+  /** @type {string | undefined} */
+  #python;
   #greeted = false;
   #ending = false;
 
@@ -151,10 +153,11 @@ class Host {
   }
 
   /** @param {RequestOf["hello"]} request */
-  async #hello({ sdk: entry, bundle, compileCache }) {
+  async #hello({ sdk: entry, bundle, compileCache, python }) {
     if (this.#greeted) throw new Failure("order");
-    if (!isAbsolute(entry) || (bundle && !isAbsolute(bundle))) throw new Failure("invalid");
+    if (![entry, bundle ?? entry, python ?? entry].every(isAbsolute)) throw new Failure("invalid");
     this.#greeted = true;
+    this.#python = python ?? undefined;
     // Through Node's interface and not its variable, which every child of ours would inherit.
     if (compileCache) module.enableCompileCache(compileCache);
     const sdk = (bundle && (await wholeSdk(bundle))) || (await anySdk(entry));
@@ -177,7 +180,8 @@ class Host {
     this.#usedIds.add(request.session);
     this.#network.install(this.#entry);
     const route = new Route(this.#network);
-    const session = new Session(this.#sdk, request, (event) => this.#send(event), this.#calls, route);
+    const given = { calls: this.#calls, route, python: this.#python };
+    const session = new Session(this.#sdk, request, (event) => this.#send(event), given);
     this.#sessions.set(request.session, session);
     return route.run(() => session.load());
   }

@@ -86,6 +86,14 @@ export interface SessionRuntime {
 
 export type RuntimeFactory = (options: { sessionManager: object; sessionStartEvent?: object }) => Promise<object>;
 
+/** What `bash` hands to who runs its commands; `timeout` in seconds. */
+export interface Execution {
+  onData(chunk: Buffer): void;
+  signal?: AbortSignal;
+  timeout?: number;
+  env?: NodeJS.ProcessEnv;
+}
+
 export interface ToolDefinition {
   name: string;
   label?: string;
@@ -148,7 +156,7 @@ export interface Done {
 }
 
 export interface RequestOf {
-  hello: { op: "hello"; id: number; protocol: number; sdk: string; bundle?: string | null; compileCache?: string | null };
+  hello: { op: "hello"; id: number; protocol: number; sdk: string; bundle?: string | null; compileCache?: string | null; python?: string | null };
   load: {
     op: "load";
     id: number;

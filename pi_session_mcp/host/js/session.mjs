@@ -3,6 +3,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { Commands } from "./commands.mjs";
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
 import { realLocation } from "./guard.mjs";
@@ -51,20 +52,22 @@ export class Session {
   #turn;
   #foreignRun = false;
   #outputs = new OutputFiles();
+  #commands;
 
   /**
    * @param {Sdk} sdk
    * @param {RequestOf["load"]} request
    * @param {(event: object) => void} send
-   * @param {import("./calls.mjs").Calls} calls
-   * @param {import("./network.mjs").Route} route
+   * @param {{ calls: import("./calls.mjs").Calls, route: import("./network.mjs").Route, python?: string }} given `python`
+   *   runs the owners of commands; without it they have none
    */
-  constructor(sdk, request, send, calls, route) {
+  constructor(sdk, request, send, { calls, route, python }) {
     this.#sdk = sdk;
     this.#request = request;
     this.#send = send;
     this.#calls = calls;
     this.route = route;
+    this.#commands = python ? new Commands(python) : undefined;
   }
 
   /** @returns {Promise<object>} */
@@ -149,7 +152,7 @@ export class Session {
     const { cwd, agentDir, settingsManager } = this.#made();
     const place = { cwd, root: this.#root, autoResizeImages: settingsManager.getImageAutoResize() };
     const customTools = [
-      ...builtinTools(this.#sdk, selection.tools, place, this.#outputs),
+      ...builtinTools(this.#sdk, selection.tools, place, { outputs: this.#outputs, commands: this.#commands }),
       ...grantedTools(grants, (call, signal) => this.#run(call, signal)),
     ];
     const sessionManager = this.#sdk.SessionManager.inMemory(cwd);
@@ -281,6 +284,7 @@ export class Session {
 
   async #release() {
     this.#gone.abort();
+    const commandsEnded = this.#commands?.end();
     if (this.#turn) this.#turn.aborted = true;
     for (const fail of this.#unanswered) fail();
     await nextTick();
@@ -294,6 +298,7 @@ export class Session {
     }
     // One that has not started never will, and what holds it back may be a hook that hangs.
     if (turn?.started) await turn.done;
+    await commandsEnded;
     await this.#outputs.remove();
     // A refresh may have spent a refresh token whose successor is not written yet.
     await this.#services?.modelRuntime.settleCredentialWrites();

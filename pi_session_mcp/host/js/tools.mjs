@@ -1,6 +1,7 @@
 // Pi's built-in tools as definitions of our own, so that no extension can replace one, with guarded file access.
 
 import { join } from "node:path";
+import { bashTool } from "./commands.mjs";
 import { findFiles } from "./find.mjs";
 import { Guard, OUTSIDE } from "./guard.mjs";
 
@@ -14,15 +15,16 @@ import { Guard, OUTSIDE } from "./guard.mjs";
  * @param {string[]} names
  * @param {{ cwd: string, root: string | undefined, autoResizeImages: boolean }} place `root` bounds the file tools;
  *   undefined does not
- * @param {import("./outputs.mjs").OutputFiles} outputs knows what `bash` leaves behind
+ * @param {{ outputs: import("./outputs.mjs").OutputFiles, commands: import("./commands.mjs").Commands | undefined }} left
+ *   own what `bash` leaves behind, files and processes
  * @returns {ToolDefinition[]}
  */
-export function builtinTools(sdk, names, { cwd, root, autoResizeImages }, outputs) {
+export function builtinTools(sdk, names, { cwd, root, autoResizeImages }, { outputs, commands }) {
   const createRead = (/** @type {string} */ place, /** @type {{ operations: object }} */ options) =>
     sdk.createReadToolDefinition(place, { ...options, autoResizeImages });
   /** @type {Record<string, () => ToolDefinition>} */
   const makers = {
-    bash: () => outputs.watch(sdk.createBashToolDefinition(cwd)),
+    bash: () => outputs.watch(bashTool(sdk, cwd, commands)),
     read: () => guarded(createRead, cwd, root, readOperations),
     write: () => guarded(sdk.createWriteToolDefinition, cwd, root, writeOperations),
     edit: () => guarded(sdk.createEditToolDefinition, cwd, root, editOperations),

@@ -1,0 +1,274 @@
+// The commands of one session's `bash`. Each runs below a small program of its own (`keeper/session_command.py`), which
+// owns what the command leaves in the background: that lives on, and ends with the session or with this process.
+//
+// What Pi's own runner does is done here as well (1.6.0, dist/core/tools/bash.js, dist/utils/child-process.js): its
+// errors, its limits of a timeout, and for how long output is awaited that comes after a command's end.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+
+/** @typedef {import("./sdk.d.ts").Execution} Execution */
+/** @typedef {import("node:child_process").ChildProcess} ChildProcess */
+
+const OWNER = join(import.meta.dirname, "..", "..", "keeper", "session_command.py");
+const TEXT = "PI_SESSION_MCP_COMMAND";
+const LIFELINE = 3;
+const REPORT = 4;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+const IDLE_MS = 100;
+const KILLED = 128 + 9;
+/** How many commands of a session may still run or have something running: each has a process of its own. */
+export const MAX_OWNERS = 64;
+/** How long the end of a session waits for what its commands have started to be gone; it is killed within 0.1 s. */
+export const END_WITHIN_MS = 2000;
+
+export class Commands {
+  #python;
+  /** @type {Set<ChildProcess>} */
+  #owners = new Set();
+  #ended = false;
+
+  /** @param {string} python the program that runs the owners */
+  constructor(python) {
+    this.#python = python;
+  }
+
+  /**
+   * Runs one command as the SDK's `bash` asks for it. `late` is set in `seen` when the shell had ended in time and only
+   * what it left behind was waited for.
+   * @param {string} command
+   * @param {string} cwd
+   * @param {Execution} execution
+   * @param {{ late?: { exitCode: number, afterSeconds: number } }} seen
+   * @returns {Promise<{ exitCode: number }>}
+   */
+  async run(command, cwd, { onData, signal, timeout, env }, seen = {}) {
+    const limitMs = limitOf(timeout);
+    if (signal?.aborted || this.#ended) throw new Error("aborted");
+    if (command.includes("\0")) throw new Error("A command must not hold a zero byte.");
+    await access(cwd).catch(() => {
+      throw new Error(`Working directory does not exist: ${cwd}\nCannot execute bash commands.`);
+    });
+    if (this.#owners.size >= MAX_OWNERS)
+      throw new Error("Too many commands of this session still run or have left something running. End some of it.");
+    const running = new Running(this.#spawn(command, cwd, env ?? process.env), onData);
+    const kill = () => running.kill();
+    const timer = limitMs === undefined ? undefined : setTimeout(() => running.kill({ timedOut: true }), limitMs);
+    signal?.addEventListener("abort", kill, { once: true });
+    if (signal?.aborted || this.#ended) kill();
+    try {
+      const exitCode = await running.over;
+      if (signal?.aborted || this.#ended) throw new Error("aborted");
+      if (running.timedOut) {
+        seen.late = running.late;
+        throw new Error(`timeout:${timeout}`);
+      }
+      return { exitCode };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", kill);
+    }
+  }
+
+  /**
+   * @param {string} command
+   * @param {string} cwd
+   * @param {NodeJS.ProcessEnv} env
+   */
+  #spawn(command, cwd, env) {
+    const shell = existsSync("/bin/bash") ? "/bin/bash" : "bash";
+    const owner = spawn(this.#python, ["-I", "-S", OWNER, shell, "-c"], {
+      cwd,
+      detached: true,
+      env: { ...env, [TEXT]: command },
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+    });
+    this.#owners.add(owner);
+    for (const event of ["exit", "error"]) owner.once(event, () => this.#owners.delete(owner));
+    return owner;
+  }
+
+  /** Ends what all commands of the session have started, and refuses others. Resolves when it is gone. */
+  async end() {
+    this.#ended = true;
+    const left = [...this.#owners];
+    const gone = left.map((owner) => new Promise((resolve) => owner.once("exit", resolve).once("error", resolve)));
+    for (const owner of left) owner.stdio[LIFELINE]?.destroy();
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, END_WITHIN_MS)));
+    await Promise.race([Promise.all(gone), late]);
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Pi's `bash`, whose commands have owners; without `commands` they have none.
+ * @param {import("./sdk.d.ts").Sdk} sdk
+ * @param {string} cwd
+ * @param {Commands | undefined} commands
+ * @returns {import("./sdk.d.ts").ToolDefinition}
+ */
+export function bashTool(sdk, cwd, commands) {
+  if (!commands) return sdk.createBashToolDefinition(cwd);
+  const made = (/** @type {{ late?: { exitCode: number, afterSeconds: number } }} */ seen) => {
+    const exec = (/** @type {string} */ command, /** @type {string} */ place, /** @type {Execution} */ execution) =>
+      commands.run(command, place, execution, seen);
+    return sdk.createBashToolDefinition(cwd, { operations: { exec } });
+  };
+  return {
+    ...made({}),
+    async execute(...call) {
+      const seen = {};
+      try {
+        return await made(seen).execute(...call);
+      } catch (error) {
+        throw explained(error, seen);
+      }
+    },
+  };
+}
+
+/**
+ * What Pi's own runner adds to its sentence about a timeout.
+ * @param {unknown} error
+ * @param {{ late?: { exitCode: number, afterSeconds: number } }} seen
+ */
+function explained(error, { late }) {
+  if (!late || !(error instanceof Error)) return error;
+  return new Error(
+    `${error.message}. The shell exited with code ${late.exitCode} after ${late.afterSeconds} seconds, but background ` +
+      "processes it started kept writing output until the timeout.",
+  );
+}
+
+/** One command, from its start until it and its output have ended. */
+class Running {
+  timedOut = false;
+  /** @type {{ exitCode: number, afterSeconds: number } | undefined} */
+  late;
+  #owner;
+  #startedAt = performance.now();
+  #report = "";
+  /** The command's process group. @type {number | undefined} */
+  #group;
+  /** @type {number | undefined} */
+  #exitCode;
+  #exitedAt = 0;
+  #open = 2;
+  #killed = false;
+  /** @type {NodeJS.Timeout | undefined} */
+  #idle;
+  /** @type {(code: number) => void} */
+  #resolve = () => {};
+  /** @type {(error: Error) => void} */
+  #reject = () => {};
+  /** Its exit code, once what it printed was handed on. @type {Promise<number>} */
+  over;
+
+  /**
+   * @param {ChildProcess} owner
+   * @param {(chunk: Buffer) => void} onData
+   */
+  constructor(owner, onData) {
+    this.#owner = owner;
+    this.over = new Promise((resolve, reject) => ([this.#resolve, this.#reject] = [resolve, reject]));
+    const failed = () => this.#fail();
+    owner.once("error", failed);
+    for (const stream of owner.stdio) stream?.on("error", () => {});
+    for (const stream of [owner.stdout, owner.stderr]) {
+      stream?.on("data", (chunk) => {
+        onData(chunk);
+        if (this.#idle) this.#await();
+      });
+      stream?.once("close", () => this.#closed());
+    }
+    const report = /** @type {import("node:stream").Readable | null} */ (owner.stdio[REPORT]);
+    report?.on("data", (chunk) => this.#hear(String(chunk)));
+    // An owner that was killed has said nothing, and neither can anybody else.
+    report?.once("close", () => {
+      if (this.#exitCode === undefined) this.kill();
+      this.#exited(KILLED);
+    });
+  }
+
+  /** Kills the command's process group, as Pi does; what has left the group goes on until the session ends. */
+  kill({ timedOut = false } = {}) {
+    if (timedOut) {
+      this.timedOut = true;
+      const afterSeconds = Math.round((this.#exitedAt - this.#startedAt) / 100) / 10;
+      if (this.#exitCode !== undefined) this.late = { exitCode: this.#exitCode, afterSeconds };
+    }
+    this.#killed = true;
+    if (this.#group === undefined) return;
+    // On macOS a killed child could wake its shell before that is killed; one that is stopped starts nothing more.
+    for (const signal of /** @type {const} */ (["SIGSTOP", "SIGKILL"])) {
+      try {
+        process.kill(-this.#group, signal);
+      } catch {
+        return; // nothing of it is left
+      }
+    }
+  }
+
+  /** @param {string} said */
+  #hear(said) {
+    const lines = (this.#report + said).split("\n");
+    this.#report = lines.pop() ?? "";
+    for (const line of lines) {
+      const [word, number] = line.split(" ");
+      if (word === "started") this.#group = Number(number);
+      if (word === "started" && this.#killed) this.kill();
+      if (word === "exited") this.#exited(Number(number));
+      if (word === "failed") this.#fail();
+    }
+  }
+
+  /** @param {number} code */
+  #exited(code) {
+    if (this.#exitCode !== undefined) return;
+    this.#exitCode = code;
+    this.#exitedAt = performance.now();
+    if (this.#open === 0) this.#settle();
+    else this.#await();
+  }
+
+  #closed() {
+    this.#open -= 1;
+    if (this.#open === 0 && this.#exitCode !== undefined) this.#settle();
+  }
+
+  /** What was left behind may keep the pipes open for ever: who is silent for a while is not waited for. */
+  #await() {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#settle(), IDLE_MS);
+  }
+
+  #settle() {
+    clearTimeout(this.#idle);
+    this.#owner.stdout?.destroy();
+    this.#owner.stderr?.destroy();
+    this.#resolve(this.#exitCode ?? KILLED);
+  }
+
+  #fail() {
+    this.#reject(new Error("The command could not be started."));
+    this.#owner.stdout?.destroy();
+    this.#owner.stderr?.destroy();
+  }
+}
+
+/**
+ * @param {number | undefined} timeout seconds
+ * @returns {number | undefined} milliseconds
+ */
+function limitOf(timeout) {
+  if (timeout === undefined) return undefined;
+  if (!Number.isFinite(timeout) || timeout <= 0)
+    throw new Error("Invalid timeout: must be a finite number of seconds");
+  if (timeout * 1000 > MAX_TIMEOUT_MS)
+    throw new Error(`Invalid timeout: maximum is ${MAX_TIMEOUT_MS / 1000} seconds`);
+  return timeout * 1000;
+}

@@ -1,0 +1,81 @@
+"""Runs one command of a session's `bash`, and owns what it leaves running until the session ends.
+
+A program of its own, run by a Pi host as `python -I -S session_command.py SHELL ARGUMENT …`; `host/js/commands.mjs` is
+its other side. The command's text is in the environment and not among the arguments: who looks for a program by its
+command line (`pgrep -f`) must not find us in its place.
+
+- Descriptor 3: the host holds the other end as long as the session lives. Its end of file means: end everything.
+- Descriptor 4: we say `started PID` or `failed ERRNO`, then `exited CODE`, with 128 + n for signal n. Its end of file
+  means that nothing of the command is alive; without `exited` before it, we were killed.
+
+The command leads a process group of its own. What it leaves behind lives on, since a server that a model starts in the
+background is of use to its next command. On Linux we are a child subreaper, so that nothing escapes us, and we end by
+ourselves once nothing is left. On macOS we find what is in the command's group and what `/bin/ps` links to it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pi_session_mcp.keeper import program
+else:
+    # With -I nothing of our package is on the path, and our neighbour is all that we need.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import program
+
+LIFELINE = 3
+REPORT = 4
+COMMAND = "PI_SESSION_MCP_COMMAND"
+"""The variable that holds the command's text; the command itself does not get it."""
+LOOK_AGAIN_S = 5.0
+"""macOS has no event for the end of a process that is not our child."""
+
+
+def main(shell: list[str]) -> int:
+    """Run as the module says."""
+    for descriptor in (LIFELINE, REPORT):
+        os.set_inheritable(descriptor, False)
+    text = os.environ.pop(COMMAND)
+    program.become_subreaper()
+    wakeups = program.Wakeups(LIFELINE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and the command would inherit that
+    try:
+        pid = program.start([*shell, text], [], held=-1, death_signal=False)
+    except OSError as error:
+        program.tell(REPORT, f"failed {error.errno}\n")
+        return 0
+    program.release_standard_streams()
+    program.tell(REPORT, f"started {pid}\n")
+    own(program.Tree(pid, needs_scan=not program.has_subreapers()), wakeups)
+    return 0
+
+
+def own(tree: program.Tree, wakeups: program.Wakeups) -> None:
+    """Return when nothing of the command is alive: by itself, or because the session has ended."""
+    program.wait_for_end(tree, wakeups, 0.0)
+    told = _tell_exit(tree)
+    while not (wakeups.told_to_end or wakeups.let_go):
+        tree.reap()
+        alive = tree.look() if tree.needs_scan else None
+        if tree.gone(alive):
+            return
+        wakeups.wait(LOOK_AGAIN_S if tree.needs_scan else None)
+    program.end(tree, wakeups, REPORT)
+    if not told:
+        _tell_exit(tree)
+
+
+def _tell_exit(tree: program.Tree) -> bool:
+    if tree.status is None:
+        return False
+    code = os.waitstatus_to_exitcode(tree.status)
+    program.tell(REPORT, f"exited {code if code >= 0 else 128 - code}\n")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
