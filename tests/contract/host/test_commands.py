@@ -35,7 +35,8 @@ BACKGROUND = {
     "until [ -s left ]; do sleep 0.01; done",
 }
 OUT_OF_ITS_SESSION = {
-    "setsid": "setsid sleep 1000 > /dev/null 2>&1 & echo $! > left",
+    "setsid": "setsid sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 & "
+    "until [ -s left ]; do sleep 0.01; done",
     "a daemon": "(setsid sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 &) ; "
     "until [ -s left ]; do sleep 0.01; done",
     "without its environment": "(env -i setsid /bin/sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 &); "
@@ -119,8 +120,9 @@ def test_an_abort_ends_the_command_at_once_and_the_session_what_left_its_group(
 ) -> None:
     os.mkfifo(workspace / "ready")
     command = (
-        "echo $$ > shell; sleep 1000 & echo $! > child; setsid sleep 1000 > /dev/null 2>&1 & echo $! > left; "
-        "echo ready > ready; wait"
+        "echo $$ > shell; sleep 1000 & echo $! > child; "
+        "setsid sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 & "
+        "until [ -s left ]; do sleep 0.01; done; echo ready > ready; wait"
     )
     model.on("run", Call("bash", {"command": command}), Say("over"))
     session = host.session(workspace, tools=CODING).opened()
