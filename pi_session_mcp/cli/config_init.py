@@ -34,7 +34,7 @@ Examples:
   pi-session-mcp config init --output pi.json --model claude-opus-5-5
 """
 
-_NO_WORKSPACE: Final = "No workspace is named."
+_NO_WORKSPACE: Final = "No workspace is named: add --workspace."
 _TWICE: Final = "A workspace alias is named twice."
 _NO_DIRECTORY: Final = "A workspace is not ALIAS=PATH with a directory that exists."
 _FORM: Final = ("form", ("--workspace ALIAS=PATH",))

@@ -118,7 +118,8 @@ def _installed(result: InstallResult) -> Outcome:
     word = result.code.value
     line = Line(Mark.OK, "ok", _DONE[word]) if result.ok else Line(Mark.FAILED, "failed", word)
     versions = (("Node", result.node_version), ("Pi SDK", result.sdk_version))
-    rows = tuple((name, version) for name, version in versions if version is not None)
+    following = (("next", "Run `pi-session-mcp doctor`."),) if result.ok else ()
+    rows = (*((name, version) for name, version in versions if version is not None), *following)
     return Outcome(result.exit_status, result.members(), _blocks(line, rows, result.remediation))
 
 

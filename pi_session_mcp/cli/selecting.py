@@ -140,7 +140,7 @@ def _chosen(choice: _Choice, name: str | None, named: Named, *, asking: bool) ->
 
 
 def _required(choice: _Choice) -> Stop:
-    complaint = f"No {choice.kind} is named, and which is meant is not clear."
+    complaint = f"No {choice.kind} is named, and which is meant is not clear: add --{choice.kind.replace(' ', '-')}."
     return misuse(complaint, f"{choice.kind}_required", *_valid(choice, choice.offered))
 
 

@@ -19,8 +19,7 @@ Member: TypeAlias = str | int
 _COMMAND: Final = re.compile(r"`(pi-session-mcp [a-z -]+)`")
 _WHEN_FINE: Final = "pi-session-mcp demo"
 _LOOK_AGAIN: Final = "pi-session-mcp doctor"
-_DECIDE_FOR_COMMANDS: Final = frozenset({Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID})
-"""To be mended first: the other commands refuse to run with such a configuration."""
+_OF_THE_CONFIGURATION: Final = frozenset({Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Report:
         """What to type next: the first command that a remedy of the worst findings names."""
         if self.worst is Severity.OK:
             return _WHEN_FINE
-        found = sorted(self.of(self.worst), key=lambda check: check.id not in _DECIDE_FOR_COMMANDS)
+        found = sorted(self.of(self.worst), key=lambda check: not _stops_commands(check))
         return next((command for check in found if (command := _command(check))), _LOOK_AGAIN)
 
     def members(self) -> dict[str, str | list[dict[str, Member]]]:
@@ -65,6 +64,11 @@ class Report:
         source = {} if self.configuration_from is None else self.configuration_from.members("configurationSource")
         checks = [check_members(check) for check in self.checks]
         return {"packageVersion": self.package_version, **source, "checks": checks}
+
+
+def _stops_commands(check: Check) -> bool:
+    """Whether it comes first: other commands refuse a bad configuration, and can do without any."""
+    return check.id in _OF_THE_CONFIGURATION and check.remedy is not Remedy.NAME_CONFIGURATION
 
 
 def _command(check: Check) -> str | None:
