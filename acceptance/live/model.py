@@ -1,20 +1,26 @@
-"""The loopback endpoint that is a client's model, and the proxy that everything else of the client would go through."""
+"""The loopback endpoint that is a client's model, and the proxy for all else: of the client, and of Pi's hosts."""
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from acceptance.live.talk import Asked, Calls, Result, Use, Words, read_result
+from acceptance.live.tunnel import tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from acceptance.live.dialects import Dialect
     from acceptance.live.talk import Answer, Script
+
+
+PI_HOST: Final = "pi-model.invalid"
+"""Where Pi's model is for Pi. No resolver knows the name (RFC 6761): only a host that asks its proxy gets there."""
 
 
 class Dialog:
@@ -85,7 +91,7 @@ class ClientModel:
     def __init__(self, dialect: Dialect) -> None:
         self.dialog: Dialog | None = None
         self.strange: list[str] = []
-        """Every request for something else than the model: method and target."""
+        """Every request for something else than a model: method and target."""
         self._server = _Server(dialect, lambda: self.dialog, self.strange)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="client-model")
 
@@ -103,12 +109,23 @@ class ClientModel:
         """Scheme, host and port."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
+    @property
+    def tunnels(self) -> int:
+        """How often a Pi host has asked for a way to Pi's model."""
+        return self._server.tunnels
+
+    def lead_to(self, port: int) -> None:
+        """From now on the proxy stands for Pi's model, which is at this port of the loopback interface."""
+        self._server.pi_port = port
+
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True  # a client that keeps a connection open must not hold us up
 
     def __init__(self, dialect: Dialect, dialog: Callable[[], Dialog | None], strange: list[str]) -> None:
         self.dialect, self.dialog, self.strange = dialect, dialog, strange
+        self.pi_port: int | None = None
+        self.tunnels = 0
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -136,11 +153,22 @@ class _Handler(BaseHTTPRequestHandler):
             answer = dialog.answer(asked)
         self._send(200, "text/event-stream", self.server.dialect.stream(answer))
 
+    def do_CONNECT(self) -> None:
+        """A tunnel to Pi's model, which nobody reaches otherwise; all else is strange."""
+        if self.path != f"{PI_HOST}:80" or self.server.pi_port is None:
+            self._refuse()
+            return
+        self.server.tunnels += 1
+        with socket.create_connection(("127.0.0.1", self.server.pi_port)) as far:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            tunnel(self.connection, far)
+        self.close_connection = True
+
     def _refuse(self) -> None:
         self.server.strange.append(f"{self.command} {self.path}")
         self._send(404, "application/json", b"{}")
 
-    do_GET = do_CONNECT = _refuse  # noqa: N815 - the names are the base class's
+    do_GET = _refuse  # noqa: N815 - the name is the base class's
 
     def _send(self, status: int, content_type: str, content: bytes) -> None:
         with suppress(OSError):

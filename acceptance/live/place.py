@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
 
+from acceptance.live.model import PI_HOST
 from pi_session_mcp.demo.model import (
     PROVIDER,
     Call,
@@ -70,10 +72,11 @@ _TEMPTATIONS: Final = (
 
 
 class Place:
-    """The files below one home, and the model that Pi asks. A context manager."""
+    """The files below one home, and the model that Pi asks, through this proxy. A context manager."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, proxy: str) -> None:
         self._home = home
+        self._proxy = proxy
         self._root = home.directory / "workspace"
         self.model = ScriptedModel()
 
@@ -85,6 +88,13 @@ class Place:
 
     def __exit__(self, *_: object) -> None:
         self.model.__exit__(None, None, None)
+
+    @property
+    def port(self) -> int:
+        """Where Pi's model listens, on the loopback interface."""
+        port = urlsplit(self.model.base_url).port
+        assert port is not None
+        return port
 
     @property
     def secret(self) -> str:
@@ -110,7 +120,9 @@ class Place:
             (self._root / name).parent.mkdir(exist_ok=True)
             (self._root / name).write_text(text, "utf-8")
         agent: Path = self._home.directory / "agent"
-        write_agent_directory(agent, self.model.base_url, api_key=self.secret)
+        write_agent_directory(agent, f"http://{PI_HOST}/v1", api_key=self.secret)
+        # Not every client passes proxy variables on.
+        (agent / "settings.json").write_text(json.dumps({"httpProxy": self._proxy}), "utf-8")
         said: dict[str, Any] = json.loads(self._home.configuration.read_text("utf-8"))
         model = {"provider": PROVIDER, "model": "scripted-1", "thinkingLevel": "off"}
         said["workspaces"] = {name: str(self._root / name) for name in CODE_WORDS}

@@ -53,8 +53,9 @@ class Live:
     def run(self) -> list[Run]:
         """All of them. Raises `HarnessError` when the client does not work as a client."""
         with ExitStack() as opened:
-            self.place = opened.enter_context(Place(self.home))
             self.model = opened.enter_context(ClientModel(self.client.dialect()))
+            self.place = opened.enter_context(Place(self.home, self.model.origin))
+            self.model.lead_to(self.place.port)
             opened.callback(end_all, self.home.canary)
             self._run()
         return self.runs
@@ -80,6 +81,7 @@ class Live:
         removed = self._setup("--remove", "ok (removed)")
         checks = [_check("registration_unchanged", same), removed]
         checks.append(_check("real_client_files_untouched", real_files(self.real_environ) == real))
+        checks.append(Check("hosts_use_the_proxy", self.model.tunnels > 0, f"{self.model.tunnels} tunnels"))
         checks.append(Check("no_other_traffic", not self.model.strange, f"{len(self.model.strange)} requests"))
         self._keep("afterwards", checks)
 

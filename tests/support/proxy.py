@@ -19,6 +19,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from acceptance.live.tunnel import tunnel
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
@@ -107,21 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
             near = self.server.certificate.wrap_socket(near, server_side=True)
         with near, socket.create_connection(("127.0.0.1", self.server.port)) as far:
             self.server.hold(near, far)
-            back = threading.Thread(target=_pass_on, args=(far, near))
-            back.start()
-            _pass_on(near, far)
-            back.join()
+            tunnel(near, far)
         self.close_connection = True
-
-
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65_536):
-            target.sendall(data)
-    # Its answer has ended; what waits for more has to know it.
-    for end in (source, target):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
 
 
 def company_certificate(directory: Path, *hosts: str) -> tuple[ssl.SSLContext, Path]:
