@@ -69,10 +69,10 @@ def usual_signals() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_real_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point every variable that leads to a person's own files at a place that does not exist."""
+    """Point every variable that leads to a person's own files, or proxy, at a place that does not exist, or drop it."""
     nowhere = tmp_path_factory.getbasetemp() / f"nowhere-{next(_numbers)}" / "home"
     for name in list(os.environ):
-        if name.startswith(("XDG_", "PI_", "CLAUDE_", "CODEX_")):
+        if name.startswith(("XDG_", "PI_", "CLAUDE_", "CODEX_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     for name in ("HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
         monkeypatch.setenv(name, str(nowhere))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import struct
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Fail, Fit, Say
+from pi_session_mcp.demo.model import Call, Fail, Fit, Say
 from tests.support.raw_host import Refused
 
 if TYPE_CHECKING:
@@ -200,3 +203,43 @@ def test_without_room_to_keep_what_is_recent_a_small_window_overflows(
     model.on("turn", Fit("an answer " * 500, window_characters=4 * WINDOW_TOKENS))
 
     assert ten_turns(host.session(workspace).opened())[-1] == "error"
+
+
+def wide_image() -> bytes:
+    """A picture of one grey line that is wider than Pi sends one."""
+    width = 2001
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, 1, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(width + 1))) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("values", "sent", "as_it_is"),
+    [({}, True, False), ({"autoResize": False}, True, True), ({"blockImages": True}, False, False)],
+    ids=str,
+)
+def test_images_are_sent_as_the_settings_say(
+    host: RawHost,
+    agent_directory: Path,
+    workspace: Path,
+    model: ScriptedModel,
+    values: dict[str, bool],
+    sent: bool,  # noqa: FBT001 - a parameter of the test
+    as_it_is: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    (agent_directory / "settings.json").write_text(json.dumps({"images": values}))
+    models = json.loads((agent_directory / "models.json").read_text())
+    models["providers"]["scripted"]["models"][0]["input"] = ["text", "image"]
+    (agent_directory / "models.json").write_text(json.dumps(models))
+    (workspace / "wide.png").write_bytes(wide_image())
+    model.on("look", Call("read", {"path": "wide.png"}), Say("seen"))
+
+    # An image comes to the model as a message of the user's.
+    assert host.session(workspace).opened().run("look")["stopReason"] == "stop"
+
+    said = json.dumps(model.requests[-1]["messages"])
+    assert ("data:image/png;base64," in said) is sent
+    assert (base64.b64encode(wide_image()).decode() in said) is as_it_is
