@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.options import JsonOption
-from pi_session_mcp.cli.outcome import Answer, Block, Command, Json, Line, Mark, Outcome, Prose, Show, Verbatim
+from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Prose, Show, Verbatim
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _outcome(report: DemoReport) -> Outcome:
     else:
         line = Line(Mark.FAILED, "failed", f"{len(report.steps) - seen} of {len(report.steps)} steps failed.")
     status = ExitStatus.OK if ok else ExitStatus.FAILURE
-    return Outcome(status, {"steps": [_member(step) for step in report.steps]}, (line,))
+    following = Facts((("next", "Run `pi-session-mcp doctor`."),))
+    return Outcome(status, {"steps": [_member(step) for step in report.steps]}, (line, following))
 
 
 def _blocks(step: DemoStep) -> tuple[Block, ...]:

@@ -35,10 +35,11 @@ _TYPE: Final = re.compile(r" <list\[\w+\]>\Z")
 _HELP: Final = """Hand bounded work from a coding agent to sessions of the Pi coding agent.
 
 The operator writes down the workspaces, models and permissions in one JSON file, and the agent can change none of it.
+Begin with doctor: it names the next step, until a client can delegate.
 
 \b
 Example:
-  pi-session-mcp demo
+  pi-session-mcp doctor
 """
 
 

@@ -125,7 +125,10 @@ WORDS: Final[dict[SetupCode, Words]] = {
     SetupCode.REGISTRATION_NOT_EQUIVALENT: Words(
         "The registration is not there, or not as it should be.", "Run --dry-run to see what is there."
     ),
-    SetupCode.MCP_VERIFIED: Words("The registered command started and answered as our server."),
+    SetupCode.MCP_VERIFIED: Words(
+        "The registered command started and answered as our server.",
+        "Restart the client, and ask it to let Pi do something in one of your workspaces.",
+    ),
     SetupCode.MCP_UNSUPPORTED: Words(
         "The registered command answered, and not as this version of our server does.", "Reinstall, then run --rebind."
     ),
