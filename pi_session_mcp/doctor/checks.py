@@ -64,6 +64,7 @@ def decide(facts: Facts) -> tuple[Check, ...]:
         *_configuration(facts),
         *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
         *_search_tools(facts.has_search_tools),
+        *_temporary_directory(facts.has_temporary_directory),
         *_state(facts.state),
         *_pending(facts.pending),
         *(check for pin in facts.pins for check in _pin(pin)),
@@ -235,6 +236,14 @@ def _search_tools(there: bool | Unseen | None) -> Iterator[Check]:  # noqa: FBT0
             yield _found(what, Remedy.UNCHECKED)
         case _:
             yield _fine(what) if there else _found(what, Remedy.SEARCH_TOOLS)
+
+
+def _temporary_directory(usable: bool | Unseen) -> Iterator[Check]:  # noqa: FBT001 - a fact, not a flag
+    what = Id.TEMPORARY_DIRECTORY_UNUSABLE
+    if isinstance(usable, Unseen):
+        yield _found(what, Remedy.UNCHECKED)
+    else:
+        yield _fine(what) if usable else _found(what, Remedy.TEMPORARY_DIRECTORY)
 
 
 def _state(state: State | Unseen) -> Iterator[Check]:

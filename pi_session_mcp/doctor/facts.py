@@ -130,6 +130,7 @@ class Facts:
     has_coding_profile: bool
     workspaces: tuple[Workspace, ...]
     has_search_tools: bool | Unseen | None
+    has_temporary_directory: bool | Unseen
     state: State | Unseen
     pending: tuple[str, ...] | Unseen | None
     pins: tuple[Pinned, ...]

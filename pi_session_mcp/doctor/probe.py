@@ -111,6 +111,7 @@ def look(world: World) -> Facts:
             _look_at_workspace(alias, path, held) for alias, path in (loaded.workspaces if loaded else {}).items()
         ),
         has_search_tools=runtime.has_search_tools,
+        has_temporary_directory=_survive(partial(_has_temporary_directory, world), Unseen()),
         state=state,
         pending=pending,
         pins=_look_at_pins(loaded, agent_directory),
@@ -241,6 +242,12 @@ def _has_search_tools(
     if isinstance(agent_directory, Path) and is_program(agent_directory / "bin" / "rg"):
         return True
     return find_program("rg", world.environ, untrusted_directories(asked, world.cwd)) is not None
+
+
+def _has_temporary_directory(world: World) -> bool:
+    from pi_session_mcp.platform.temporary import is_usable, named_temporary_directory
+
+    return is_usable(named_temporary_directory(world.environ))
 
 
 def _look_at_agent_files(directory: Path | Unseen | None) -> AgentFiles | Unseen:

@@ -41,6 +41,7 @@ class Id(StrEnum):
     WORKSPACE_NOT_WRITABLE = "workspace_not_writable"
     WORKSPACE_CONTAINS_POLICY = "workspace_contains_policy"
     SEARCH_TOOLS_MISSING = "search_tools_missing"
+    TEMPORARY_DIRECTORY_UNUSABLE = "temporary_directory_unusable"
     STATE_DIRECTORY_UNSUPPORTED = "state_directory_unsupported"
     SETUP_PENDING = "setup_pending"
     EXTENSION_MISSING = "extension_missing"
@@ -118,6 +119,10 @@ class Remedy(StrEnum):
     STATE_OUTSIDE = "Keep the state directory (XDG_STATE_HOME) outside of the workspace, or narrow the workspace."
     SEARCH_TOOLS = (
         "Run `pi-session-mcp runtime install`, which brings ripgrep, or install ripgrep so that `rg` is on PATH."
+    )
+    TEMPORARY_DIRECTORY = (
+        "Let TMPDIR (or TMP or TEMP, whichever is set first) name a directory that you can write in, "
+        "by its absolute path and on a file system with room, or unset it."
     )
     HOME = "Set HOME to your home directory, as an absolute path."
     STATE_FILE_SYSTEM = "Keep the state directory on a local file system (XDG_STATE_HOME)."
@@ -375,6 +380,18 @@ TABLE: Final = (
         "The program `rg` (ripgrep), which the model's tools `grep` and `find` need, is neither installed with the "
         "runtime nor on `PATH`. Sessions start, and these two tools fail.",
         (Remedy.SEARCH_TOOLS,),
+    ),
+    Row(
+        Id.TEMPORARY_DIRECTORY_UNUSABLE,
+        _WARNING,
+        "temporary directory",
+        "usable",
+        "not usable",
+        "The directory that `TMPDIR` names, or without it `TMP` or `TEMP`, or else `/tmp`, does not exist, is no "
+        "directory, is not named by an absolute path, cannot be written in, or has no room. Sessions use `/tmp` or "
+        "`/var/tmp` instead, where these are better; other programs may fail. A client may pass on another `TMPDIR` than "
+        "this terminal has.",
+        (Remedy.TEMPORARY_DIRECTORY,),
     ),
     Row(
         Id.STATE_DIRECTORY_UNSUPPORTED,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.platform.paths import is_below
+from pi_session_mcp.platform.temporary import with_usable_temporary_directory
 from pi_session_mcp.runtime.agent_directory import agent_directory
 from pi_session_mcp.runtime.asked import untrusted_directories
 from pi_session_mcp.runtime.locate import locate
@@ -42,7 +43,7 @@ def launcher(configuration: Configuration, surroundings: Surroundings) -> Callab
         found = locate(configuration, environ, cwd)
         projects = untrusted_directories(configuration, cwd)
         environment = host_environment(
-            environ,
+            with_usable_temporary_directory(environ),
             agent_directory=agent_directory(configuration, environ, cwd),
             tools=found.tools,
             is_project=lambda path: any(is_below(Path(path), root) for root in projects),

@@ -9,7 +9,6 @@ import os
 import re
 import stat
 import sysconfig
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import pi_session_mcp
 from pi_session_mcp.platform.files import is_program, others_can_write
 from pi_session_mcp.platform.paths import is_below
+from pi_session_mcp.platform.temporary import named_temporary_directory
 from pi_session_mcp.setup.clients.base import can_be_registered
 from pi_session_mcp.setup.registration import registration_of
 from pi_session_mcp.setup.result import SetupCode, Stopped
@@ -145,7 +145,14 @@ def _vanishing_directories(environ: Mapping[str, str]) -> Iterator[Path]:
     home = environ.get("HOME", "")
     caches = [environ.get("XDG_CACHE_HOME", ""), f"{home}/.cache", f"{home}/Library/Caches"]
     named = [
-        *(tempfile.gettempdir(), environ.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm", "/private/var/folders"),
+        *(
+            named_temporary_directory(environ),
+            environ.get("TMPDIR", ""),
+            "/tmp",
+            "/var/tmp",
+            "/dev/shm",
+            "/private/var/folders",
+        ),
         environ.get("UV_CACHE_DIR", ""),
         *(f"{cache}/{tool}" for cache in caches if cache for tool in ("uv", "pipx")),
         *(f"{environ[name]}/.cache" for name in ("PIPX_HOME",) if environ.get(name)),

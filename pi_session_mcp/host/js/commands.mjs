@@ -8,9 +8,15 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
+import { unlessLost } from "./lost_output.mjs";
 
 /** @typedef {import("./sdk.d.ts").Execution} Execution */
 /** @typedef {import("node:child_process").ChildProcess} ChildProcess */
+/**
+ * What is known of a command beside its result: that its shell had ended in time and only what it left behind was
+ * waited for, and who is told how it ended ("" when it ended well).
+ * @typedef {{ late?: { exitCode: number, afterSeconds: number }, over?: (ending: string) => void }} Seen
+ */
 
 const OWNER = join(import.meta.dirname, "..", "..", "keeper", "session_command.py");
 const TEXT = "PI_SESSION_MCP_COMMAND";
@@ -36,12 +42,11 @@ export class Commands {
   }
 
   /**
-   * Runs one command as the SDK's `bash` asks for it. `late` is set in `seen` when the shell had ended in time and only
-   * what it left behind was waited for.
+   * Runs one command as the SDK's `bash` asks for it.
    * @param {string} command
    * @param {string} cwd
    * @param {Execution} execution
-   * @param {{ late?: { exitCode: number, afterSeconds: number } }} seen
+   * @param {Seen} seen
    * @returns {Promise<{ exitCode: number }>}
    */
   async run(command, cwd, { onData, signal, timeout, env }, seen = {}) {
@@ -60,11 +65,16 @@ export class Commands {
     if (signal?.aborted || this.#ended) kill();
     try {
       const exitCode = await running.over;
-      if (signal?.aborted || this.#ended) throw new Error("aborted");
+      if (signal?.aborted || this.#ended) {
+        seen.over?.("Command aborted");
+        throw new Error("aborted");
+      }
       if (running.timedOut) {
         seen.late = running.late;
+        seen.over?.(`Command timed out after ${timeout} seconds`);
         throw new Error(`timeout:${timeout}`);
       }
+      seen.over?.(exitCode === 0 ? "" : `Command exited with code ${exitCode}`);
       return { exitCode };
     } finally {
       clearTimeout(timer);
@@ -113,20 +123,23 @@ export class Commands {
  */
 export function bashTool(sdk, cwd, commands) {
   if (!commands) return sdk.createBashToolDefinition(cwd);
-  const made = (/** @type {{ late?: { exitCode: number, afterSeconds: number } }} */ seen) => {
+  const made = (/** @type {Seen} */ seen) => {
     const exec = (/** @type {string} */ command, /** @type {string} */ place, /** @type {Execution} */ execution) =>
       commands.run(command, place, execution, seen);
     return sdk.createBashToolDefinition(cwd, { operations: { exec } });
   };
   return {
     ...made({}),
-    async execute(...call) {
+    async execute(callId, parameters, signal, onUpdate, context) {
+      /** @type {Seen} */
       const seen = {};
-      try {
-        return await made(seen).execute(...call);
-      } catch (error) {
+      /** @type {Promise<string>} */
+      const over = new Promise((resolve) => (seen.over = resolve));
+      const tool = made(seen);
+      const call = (/** @type {unknown} */ update) => tool.execute(callId, parameters, signal, update, context);
+      return unlessLost(call, over, onUpdate).catch((error) => {
         throw explained(error, seen);
-      }
+      });
     },
   };
 }
@@ -134,7 +147,7 @@ export function bashTool(sdk, cwd, commands) {
 /**
  * What Pi's own runner adds to its sentence about a timeout.
  * @param {unknown} error
- * @param {{ late?: { exitCode: number, afterSeconds: number } }} seen
+ * @param {Seen} seen
  */
 function explained(error, { late }) {
   if (!late || !(error instanceof Error)) return error;

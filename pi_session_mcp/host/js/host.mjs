@@ -10,6 +10,7 @@ import { codeOf, Failure } from "./errors.mjs";
 import { filesAreSettled } from "./files_settled.mjs";
 import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
 import { Network, Route } from "./network.mjs";
+import { noteUncaught } from "./lost_output.mjs";
 import { Session } from "./session.mjs";
 
 /** @typedef {import("./sdk.d.ts").Request} Request */
@@ -221,7 +222,7 @@ class Host {
 const host = new Host();
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void host.end(EXIT_OK));
 // An extension's stray exception is no reason to lose the sessions of others.
-process.on("uncaughtException", () => {});
+process.on("uncaughtException", noteUncaught);
 process.on("unhandledRejection", () => {});
 process.exit = () => {
   throw new Error("process.exit is not available here");

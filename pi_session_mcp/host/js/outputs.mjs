@@ -10,6 +10,15 @@ import { basename, join } from "node:path";
 const NAME = /^pi-bash-[0-9a-f]{16}\.log$/;
 const IN_AN_ERROR = /Full output: (\/[^\n]+\.log)\]/g;
 
+/**
+ * Whether only Pi itself would have made a file of this name: commands can print what they like.
+ * @param {unknown} path
+ * @returns {path is string}
+ */
+export function isOutputFile(path) {
+  return typeof path === "string" && NAME.test(basename(path)) && path === join(tmpdir(), basename(path));
+}
+
 export class OutputFiles {
   /** @type {Set<string>} */
   #paths = new Set();
@@ -40,9 +49,9 @@ export class OutputFiles {
     };
   }
 
-  /** @param {unknown} path commands can print what they like, so only what Pi itself would have made counts */
+  /** @param {unknown} path */
   #note(path) {
-    if (typeof path !== "string" || !NAME.test(basename(path)) || path !== join(tmpdir(), basename(path))) return;
+    if (!isOutputFile(path)) return;
     this.#paths.add(path);
     if (this.#removed) void this.remove();
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -237,3 +238,41 @@ def test_the_whole_output_of_a_long_command_can_be_read_until_its_session_ends(
     session.ask("dispose")
 
     assert [*temporary.iterdir(), *workspace.iterdir()] == others
+
+
+@pytest.mark.parametrize("what", ["is not there", "is a file", "cannot be written"])
+@pytest.mark.parametrize("end", [":", "exit 3"])
+def test_a_long_output_that_cannot_be_kept_is_answered_with_its_end(
+    tidy_host: RawHost, model: ScriptedModel, workspace: Path, temporary: Path, what: str, end: str
+) -> None:
+    if what == "cannot be written" and os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    session = tidy_host.session(workspace, tools=CODING).opened()
+    temporary.chmod(0o500)
+    if what != "cannot be written":
+        temporary.rmdir()
+    if what == "is a file":
+        temporary.write_text("")
+
+    said = result_of(session, model, "bash", command=f"seq 1 50000; {end}")
+
+    assert "49999\n50000" in said
+    assert "[The whole output could not be kept" in said
+    assert said.endswith("Command exited with code 3") == (end == "exit 3")
+    assert result_of(session, model, "bash", command="echo short") == "short\n"
+
+
+def test_an_abort_of_a_command_whose_output_cannot_be_kept_returns(
+    tidy_host: RawHost, model: ScriptedModel, workspace: Path, temporary: Path
+) -> None:
+    temporary.rmdir()
+    os.mkfifo(workspace / "ready")
+    model.on("run", Call("bash", {"command": "seq 1 50000; echo ready > ready; sleep 1000"}), Say("over"))
+    session = tidy_host.session(workspace, tools=CODING).opened()
+    turn = session.start("run")
+    assert (workspace / "ready").read_text() == "ready\n"
+
+    assert session.ask("abort") == {}
+
+    assert session.settled(turn)["aborted"]
+    assert session.say("hello") == "ok"

@@ -480,6 +480,37 @@ def _no_ripgrep(here: Installation) -> None:
     here.configure(runtime={"node": str(here.node), "sdk": str(sdk(here.root / "opt" / "sdk"))})
 
 
+def _unset_tmpdir(here: Installation) -> None:
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        here.environ.pop(name, None)
+
+
+def _name_another_tmpdir(here: Installation) -> None:
+    here.environ["TMPDIR"] = str(here.cwd)
+
+
+@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _unset_tmpdir)
+@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+def _tmpdir_that_is_not_there(here: Installation) -> None:
+    here.environ["TMPDIR"] = str(here.root / "nowhere")
+
+
+@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _unset_tmpdir)
+def _temp_that_is_a_file(here: Installation) -> None:
+    here.environ["TEMP"] = str(here.config)
+
+
+@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+def _tmpdir_that_is_relative(here: Installation) -> None:
+    here.environ["TMPDIR"] = "tmp"
+
+
+@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+def _tmpdir_that_cannot_be_written(here: Installation) -> None:
+    (here.root / "closed").mkdir(mode=0o555)
+    here.environ["TMPDIR"] = str(here.root / "closed")
+
+
 def _set_home(here: Installation) -> None:
     here.environ["HOME"] = str(here.home)
 
