@@ -389,8 +389,8 @@ TABLE: Final = (
         "not usable",
         "The directory that `TMPDIR` names, or without it `TMP` or `TEMP`, or else `/tmp`, does not exist, is no "
         "directory, is not named by an absolute path, cannot be written in, or has no room. Sessions use `/tmp` or "
-        "`/var/tmp` instead, where these are better; other programs may fail. A client may pass on another `TMPDIR` than "
-        "this terminal has.",
+        "`/var/tmp` instead, where these are better; other programs may fail. A client may pass on another `TMPDIR` "
+        "than this terminal has.",
         (Remedy.TEMPORARY_DIRECTORY,),
     ),
     Row(
