@@ -70,7 +70,7 @@ class Status:
     def remediation(self) -> str | None:
         """A fixed sentence that says what to do about the first thing that is wrong."""
         wrong = (part.way_out for part in (self.node, self.sdk) if part.code is not RuntimeCode.OK)
-        return next(wrong, REMEDIATIONS[self.code])
+        return next(wrong, None) or REMEDIATIONS[self.code]
 
     def members(self) -> dict[str, str | dict[str, str | None]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
