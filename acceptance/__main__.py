@@ -69,7 +69,11 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m acceptance", description="Setup with real MCP clients.")
     valid = ", ".join(target.short for target in ALL_TARGETS)
     parser.add_argument("targets", nargs="*", type=_target, metavar="TARGET", help=f"all when none is named: {valid}")
-    parser.add_argument("--only", choices=("setup", "live"), help="only the operations of setup, or only live work")
+    parser.add_argument(
+        "--only",
+        choices=("setup", "live", "first"),
+        help="only the operations of setup, only live work, or of that only the way from an empty home to a delegation",
+    )
     parser.add_argument("--quick", action="store_true", help="without two at once and without interruptions")
     parser.add_argument("--configuration", choices=CONFIGURATIONS, help="only with this one")
     installed = parser.add_mutually_exclusive_group()
@@ -114,7 +118,7 @@ def _runs(
 ) -> Generator[Run, None, None]:
     by_client = {program.client: program for program in found}
     runtime = _runtime()
-    for target in targets if options.only != "live" else ():
+    for target in targets if options.only not in {"live", "first"} else ():
         for configuration in CONFIGURATIONS if options.configuration is None else (options.configuration,):
             title = f"{target.short}, {configuration}"
             with home(configuration, by_client[target.client], runtime) as made:
@@ -125,7 +129,10 @@ def _runs(
             _tell(title, checks)
             yield Run(target.short, configuration, tuple(checks))
     if options.only != "setup":
-        with closing(live_runs(targets, by_client, installation, runtime, dict(os.environ), _say)) as runs:
+        live = live_runs(
+            targets, by_client, installation, runtime, dict(os.environ), _say, only_first=options.only == "first"
+        )
+        with closing(live) as runs:
             for run in runs:
                 _tell(f"{run.target}, {run.configuration}", run.checks)
                 yield run

@@ -68,6 +68,47 @@ def home(name: str, program: Program, runtime: Runtime) -> Iterator[Home]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+@contextmanager
+def empty_home(program: Program, runtime: Runtime) -> Iterator[Home]:
+    """A home with one project and nothing of ours or of Pi's; afterwards as with `home`."""
+    canary = f"canary-{secrets.token_hex(8)}"
+    directory = Path(os.path.realpath(tempfile.gettempdir()), f"acceptance-{canary}")
+    try:
+        directory.mkdir(mode=0o700)
+        for name in ("project", "tmp", ".codex"):
+            (directory / name).mkdir()
+        (directory / "project" / "notes.txt").write_text("The code word is heron-41.\n", "utf-8")
+        configuration = directory / ".config" / "pi-session-mcp" / "config.json"
+        state = _state(directory) / "pi-session-mcp"
+        yield Home(
+            directory,
+            directory / "project",
+            state,
+            configuration,
+            _environ(directory, program, runtime, canary),
+            canary,
+        )
+    finally:
+        end_all(canary)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _environ(directory: Path, program: Program, runtime: Runtime, canary: str) -> dict[str, str]:
+    return {
+        "HOME": str(directory),
+        "PATH": os.pathsep.join([str(program.directory), str(runtime.node.parent), "/usr/bin", "/bin"]),
+        "TMPDIR": str(directory / "tmp"),
+        "LANG": "C.UTF-8",
+        MARK: canary,
+        **_QUIET,
+    }
+
+
+def _state(directory: Path) -> Path:
+    below = ("Library", "Application Support") if sys.platform == "darwin" else (".local", "state")
+    return directory.joinpath(*below)
+
+
 def _furnished(directory: Path, name: str, program: Program, runtime: Runtime, canary: str) -> Home:
     project, configuration = directory / "project", directory / "configuration.json"
     for path in (project, directory / "tmp", directory / ".codex", directory / "workspace"):
@@ -75,19 +116,11 @@ def _furnished(directory: Path, name: str, program: Program, runtime: Runtime, c
     write_agent_directory(directory / "agent", "http://127.0.0.1:9/v1")
     said = _plain(directory, runtime) if name == "plain" else _full(directory, runtime)
     configuration.write_text(json.dumps(said, indent=2))
-    environ: dict[str, str] = {
-        "HOME": str(directory),
-        "PATH": os.pathsep.join([str(program.directory), str(runtime.node.parent), "/usr/bin", "/bin"]),
-        "TMPDIR": str(directory / "tmp"),
-        "LANG": "C.UTF-8",
+    environ = _environ(directory, program, runtime, canary) | {
         "PI_SESSION_MCP_CONFIG": str(configuration),
         "ACCEPTANCE_SECRET": f"secret-{canary}",
-        MARK: canary,
-        **_QUIET,
     }
-    state = directory / ".local" / "state"
-    if sys.platform == "darwin":
-        state = directory / "Library" / "Application Support"
+    state = _state(directory)
     if name == "full":
         _keep_by_hand(directory)
         environ |= _variables(directory)

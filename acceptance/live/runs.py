@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acceptance.homes import home
+from acceptance.homes import empty_home, home
 from acceptance.live.clients import LIVE
+from acceptance.live.first_steps import FirstSteps
 from acceptance.live.scenario import Live
 
 if TYPE_CHECKING:
@@ -25,11 +26,18 @@ def live_runs(
     runtime: Runtime,
     environ: Mapping[str, str],
     say: Callable[[str], None],
+    *,
+    only_first: bool = False,
 ) -> Generator[Run, None, None]:
     """The runs for those of `targets` whose client can delegate with a scripted model. Raises `HarnessError`."""
     for client in LIVE:
         if client.target in targets:
             program = by_client[client.target.client]
+            with empty_home(program, runtime) as made:
+                first = FirstSteps(made, program, client, installation, _titled(say, client.target.short))
+                yield first.run()
+            if only_first:
+                continue
             with home("plain", program, runtime) as made:
                 live = Live(made, program, client, installation, environ, _titled(say, client.target.short))
                 yield from live.run()
