@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import psutil
 
-from pi_session_mcp.demo.model import Call, Say
+from pi_session_mcp.demo.model import Call, Echo, Say
 from tests.support.environment import ensure_installed
 from tests.support.real import RealWorld, run_turn
 from tests.support.trees import is_alive, kill_all, survivors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMAND = (
     "nohup sleep 1000 > /dev/null 2>&1 & echo $! > {name}; (sh -c 'echo $$ > {name}-daemon; exec sleep 1000' &); "
@@ -41,3 +39,19 @@ def test_a_closed_session_takes_along_what_it_left_in_the_background(tmp_path: P
             assert survivors(left["staying"][1]) == []
         finally:
             kill_all([process for _, processes in left.values() for process in processes])
+
+
+def test_a_temporary_directory_that_is_not_there_holds_nothing_up(tmp_path: Path) -> None:
+    with RealWorld(tmp_path / "world", ensure_installed()) as world:
+        world.model.on("much", Call("bash", {"command": "echo $TMPDIR > named; seq 1 50000"}), Echo())
+        child = world.serve(TMPDIR=str(tmp_path / "nowhere"))
+        session = world.start_session(child, "coder")
+
+        answer = run_turn(child, session, "much")["assistantText"]
+
+        named = Path((world.workspace / "named").read_text().strip())
+        (kept,) = re.findall(r"Full output: (\S+/pi-bash-\w+\.log)\]", answer)
+        assert Path(kept).parent == named
+        assert Path(kept).stat().st_size > 200_000
+        assert child.call("pi_session_close", sessionId=session)["ok"]
+        assert not Path(kept).exists()
