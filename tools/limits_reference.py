@@ -18,7 +18,7 @@ from pi_session_mcp.doctor import node
 from pi_session_mcp.extensions import dependencies, entries, manifest
 from pi_session_mcp.host import allowance, client, protocol
 from pi_session_mcp.host import process as host_process
-from pi_session_mcp.runtime import install
+from pi_session_mcp.runtime import compile_cache, install
 from pi_session_mcp.server import catalog, frames, intake, lifecycle, plain_json
 from pi_session_mcp.sessions import answer, hosted, registry, session
 from pi_session_mcp.sessions.deadlines import Deadlines
@@ -231,6 +231,9 @@ def _commands() -> tuple[Bound, ...]:
         Bound("`setup`: a client's answer that is read", size(base.ANSWER_LIMIT_BYTES), "`inspect_failed`"),
         Bound("`setup --verify`: the whole handshake", seconds(verify.VERIFY_WITHIN_S), "`mcp_timeout`"),
         Bound("`setup`: records of registrations", f"{ownership.MAX_RECORDS}", "`ownership_unavailable`"),
+        Bound(
+            "Node's compile cache", size(compile_cache.MAX_CACHE_BYTES), "the oldest entries are removed, once a day"
+        ),
         Bound("`runtime install`", seconds(install.INSTALL_WITHIN_S), "nothing has changed"),
         Bound("`doctor`: an answer of Node", seconds(node.ANSWER_WITHIN_S), "Node counts as missing"),
         Bound("`demo`: one step", seconds(demo_steps.STEP_LIMIT_S), "the step fails"),

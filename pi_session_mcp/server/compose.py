@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 
 from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
 from pi_session_mcp.extensions.check import place_of
@@ -14,13 +17,15 @@ from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.compile_cache import prune
+from pi_session_mcp.runtime.record import writable_place
 from pi_session_mcp.server.launching import Surroundings, launcher
 from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from anyio.abc import TaskGroup
 
@@ -77,8 +82,15 @@ async def compose(
             Registry(configuration, pi, report=report, deadlines=bounds) as registry,
             anyio.create_task_group() as warming,
         ):
+            warming.start_soon(_prune_compile_cache, around.environ)
             yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon, external)
             warming.cancel_scope.cancel()
+
+
+async def _prune_compile_cache(environ: Mapping[str, str]) -> None:
+    place = writable_place(environ)
+    if place is not None:
+        await to_thread.run_sync(partial(prune, place.compile_caches, now=time.time()), abandon_on_cancel=True)
 
 
 class _Warmth:
