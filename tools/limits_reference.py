@@ -157,13 +157,50 @@ def _waits() -> tuple[Bound, ...]:
 
 
 def _tools() -> tuple[Bound, ...]:
+    def of(name: str) -> int:
+        return of_host("bounds.mjs", name)
+
+    whole, ended = size(of("MAX_WHOLE_FILE_BYTES")), "the tool ends, and says that it took too much"
     return (
+        Bound("calls of a session's file tools at a time", f"{of('MAX_CALLS')}", "the others wait"),
+        Bound("one call of a file tool", seconds(of("MAX_CALL_MS") / 1000), ended),
+        Bound("a path", size(of("MAX_PATH_BYTES")), "the tool refuses the path"),
         Bound(
-            "a file that has to be held as a whole (an image, a file to edit)",
-            size(of_host("guard.mjs", "MAX_WHOLE_FILE_BYTES")),
+            "links on the way to a file", f"{of_host('real_location.mjs', 'MAX_LINKS')}", "the tool refuses the path"
+        ),
+        Bound(
+            "a pattern of `grep` or `find`", f"{of('MAX_PATTERN_UNITS'):,} characters", "the tool refuses the pattern"
+        ),
+        Bound("alternatives in a pattern of `find`", f"{of_host('glob.mjs', 'MAX_ALTERNATIVES'):,}", "the same"),
+        Bound("braces within braces in it", f"{of_host('glob.mjs', 'MAX_DEPTH')}", "the same"),
+        Bound(
+            "a search by `grep` or `find`",
+            seconds(of("MAX_SEARCH_MS") / 1000),
+            "it shows what it has found, and says that there may be more",
+        ),
+        Bound(
+            "memory of a search, on Linux",
+            size(of("MAX_SEARCH_KIB") * 1024),
+            "`grep` leaves larger files than 32 MiB out and says so; else the tool says that it took too much",
+        ),
+        Bound(
+            "a file that has to be held as a whole (an image, a file to edit, content to write)",
+            whole,
             "the tool says that the file is too large",
         ),
-        Bound("links on the way to a file", f"{of_host('guard.mjs', 'MAX_LINKS')}", "the tool refuses the path"),
+        Bound("an image that Pi's settings have sent as it is", size(of("MAX_UNSCALED_IMAGE_BYTES")), "the same"),
+        Bound("text that is read of a file", size(of("MAX_READ_BYTES")), "the tool shows what it has, and says so"),
+        Bound("reading it", seconds(of("MAX_READ_MS") / 1000), "the same"),
+        Bound("an image, or a large change", seconds(of("MAX_APART_MS") / 1000), ended),
+        Bound("memory of a large change", f"{of('MAX_APART_HEAP_MIB')} MiB", ended),
+        Bound(
+            "memory of an image", size(of("MAX_APART_IMAGE_PAGES") * 64 * 1024), "Pi says that it left the image out"
+        ),
+        Bound(
+            "images and large changes of a host at a time",
+            f"{of_host('apart.mjs', 'MAX_PROCESSES')}",
+            "the others wait",
+        ),
     )
 
 

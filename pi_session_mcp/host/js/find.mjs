@@ -1,45 +1,94 @@
-// `find` without `fd`: ripgrep lists the files, and the pattern is matched here.
+// `find` without `fd`: one ripgrep lists the files, another picks those whose path matches.
 
-import { spawn } from "node:child_process";
 import { access } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { compileGlob } from "./glob.mjs";
+import {
+  CHANGED,
+  ENDED_EARLY,
+  MAX_ENTRIES,
+  MAX_PATTERN_UNITS,
+  NO_PATTERN,
+  SEARCH_FAILED,
+  TOO_COSTLY,
+  TOO_LONG_A_PATTERN,
+} from "./bounds.mjs";
+import { globExpression } from "./glob.mjs";
+import { Run } from "./ripgrep.mjs";
+
+/** @typedef {import("./pinned.mjs").Pinned} Pinned */
+/** @typedef {{ paths: string[], notes: string[] }} Found */
+
+const LIST = ["--files", "--sort", "path", "--null", "--hidden", "--no-config", "--no-messages", "--no-ignore-messages"];
+const PICK = ["--no-config", "--color", "never", "--no-filename", "--no-line-number", "--line-buffered", "--null-data"];
+const FILE = "f";
+const DIRECTORY = "d";
 
 /**
- * Files and non-empty directories below `directory` that match, at most `limit`, sorted. Hidden ones are included;
+ * Files and non-empty directories below `place` that match, at most `limit`, sorted. Hidden ones are included;
  * what `.gitignore` names, `.git` and `node_modules` are not. Symlinks are neither followed nor listed.
  * @param {object} search
  * @param {string} search.pattern
  * @param {string} search.directory as the model named it, absolute; results begin with it
- * @param {string} search.location where that really is
- * @param {string} search.ripgrep
+ * @param {Pinned} search.place where that really is
+ * @param {string} search.program ripgrep
  * @param {number} search.limit
  * @param {AbortSignal | undefined} search.signal
- * @returns {Promise<string[]>} directories end with `/`
+ * @param {number} [search.withinMs]
+ * @returns {Promise<Found>} directories end with `/`
  */
-export async function findFiles({ pattern, directory, location, ripgrep, limit, signal }) {
-  const matches = compileGlob(pattern);
-  const args = ["--files", "--null", "--hidden", "--no-config", "--no-messages"];
-  for (const name of ["node_modules", ".git"]) args.push("--glob", `!**/${name}`);
-  // As Pi does with fd: ignore files count outside a repository as well.
-  if (!(await insideRepository(location))) args.push("--no-require-git");
+export async function findFiles({ pattern, directory, place, program, limit, signal, withinMs }) {
+  if (pattern.length > MAX_PATTERN_UNITS) throw new Error(TOO_LONG_A_PATTERN);
+  if (pattern.includes("\0")) throw new Error(NO_PATTERN);
+  const { expression, ignoreCase, absolute } = globExpression(pattern);
+  const most = Math.min(limit, MAX_ENTRIES);
+  // What is matched begins with a mark, and is the whole path for a pattern that is one.
+  const prefix = absolute ? join(directory, "/") : "";
   /** @type {string[]} */
   const found = [];
-  const seen = new Set(["."]);
-  const take = (/** @type {string} */ relative, /** @type {string} */ suffix) => {
-    const absolute = join(directory, relative);
-    if (found.length < limit && matches(relative, absolute)) found.push(absolute + suffix);
-  };
-  const takeWithParents = (/** @type {string} */ relative) => {
-    for (let parent = dirname(relative); !seen.has(parent); parent = dirname(parent)) {
-      seen.add(parent);
-      take(parent, "/");
-    }
-    take(relative, "");
-    return found.length < limit;
-  };
-  await listFiles(ripgrep, args, location, signal, takeWithParents);
-  return found.sort();
+  const common = { program, delimiter: /** @type {const} */ ("\0"), signal, withinMs };
+  const picker = new Run({
+    ...common,
+    args: [...PICK, ...(ignoreCase ? ["--ignore-case"] : []), "--line-regexp", `--max-count=${most}`, "-e", `[${FILE}${DIRECTORY}](?:${expression})`, "-"],
+    cwd: "/",
+    input: "pipe",
+    take: (records) => {
+      found.push(...records.slice(0, most - found.length).map((record) => record.toString("utf-8")));
+      return found.length < most;
+    },
+  });
+  let before = ".";
+  const lister = new Run({
+    ...common,
+    args: await listArguments(place.real),
+    cwd: place.cwd,
+    input: "ignore",
+    take: (records) => {
+      const entries = records.flatMap((record) => {
+        const name = record.toString("utf-8");
+        const parents = newParents(name, before).map((parent) => `${DIRECTORY}${prefix}${parent}\0`);
+        before = dirname(name);
+        return [...parents, `${FILE}${prefix}${name}\0`];
+      });
+      picker.feed(entries.join(""), lister);
+      return true;
+    },
+  });
+  void picker.ended.then(() => lister.stop("enough"));
+  const listing = await lister.ended;
+  picker.finish();
+  const picking = await picker.ended;
+  const isEarly = judge(picking) || judge(listing);
+  const { kept, changed } = await place.confirmed(found, (entry) => entry.slice(1 + prefix.length));
+  const notes = [...(isEarly ? [ENDED_EARLY] : []), ...(changed ? [CHANGED] : [])];
+  const paths = kept.map((entry) => join(directory, entry.slice(1 + prefix.length)) + (entry[0] === DIRECTORY ? "/" : ""));
+  return { paths: paths.sort(), notes };
+}
+
+/** @param {string} location */
+async function listArguments(location) {
+  const left = ["node_modules", ".git"].flatMap((name) => ["--glob", `!**/${name}`]);
+  // As Pi does with fd: ignore files count outside a repository as well.
+  return [...LIST, ...left, ...((await insideRepository(location)) ? [] : ["--no-require-git"])];
 }
 
 /** @param {string} location */
@@ -54,28 +103,22 @@ async function insideRepository(location) {
   }
 }
 
+/** @param {import("./ripgrep.mjs").Ending} ending @returns {boolean} whether there may be more */
+function judge({ end }) {
+  if (end === "memory") throw new Error(TOO_COSTLY);
+  if (end === "failed") throw new Error(SEARCH_FAILED);
+  return end === "late";
+}
+
 /**
- * @param {string} program
- * @param {string[]} args
- * @param {string} cwd
- * @param {AbortSignal | undefined} signal
- * @param {(relative: string) => boolean} take answers whether more is wanted
- * @returns {Promise<void>}
+ * The directories above a file that were not there above the one before. Each directory is listed as a whole.
+ * @param {string} name
+ * @param {string} before the directory of the one before
+ * @returns {string[]}
  */
-function listFiles(program, args, cwd, signal, take) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "ignore"], signal });
-    let rest = "";
-    child.stdout.setEncoding("utf-8");
-    child.stdout.on("data", (chunk) => {
-      const names = (rest + chunk).split("\0");
-      rest = /** @type {string} */ (names.pop());
-      if (names.every(take)) return;
-      child.stdout.destroy();
-      child.kill();
-    });
-    child.on("error", reject);
-    // 1 says that there were no files, 2 that some could not be read; the rest is what there is.
-    child.on("close", () => resolve());
-  });
+function newParents(name, before) {
+  const parents = [];
+  for (let parent = dirname(name); parent !== "." && !`${before}/`.startsWith(`${parent}/`); parent = dirname(parent))
+    parents.push(parent);
+  return parents;
 }

@@ -1,152 +1,151 @@
-// File patterns as Pi's `find` knows them (those of `fd --glob`), matched in time linear in each factor: a pattern from
-// a model must not be able to stall the host, as a regular expression made from it could.
+// File patterns as Pi's `find` knows them (those of `fd --glob`), as regular expressions for ripgrep. Nothing is
+// matched and no alternative is multiplied here: a pattern from a model is translated in one pass, and what it then
+// costs is the cost of a process that can be ended.
 
 const MAX_ALTERNATIVES = 1000;
+const MAX_DEPTH = 50;
 
-/** @typedef {{ star: true } | { star: false, test: (character: string) => boolean }} Token */
+/** Any number of components with their slashes; anything at all. */
+const ANY_COMPONENTS = "(?:(?s:.)*/)?";
+const ANYTHING = "(?s:.)*";
+
+/** @typedef {{ expression: string, ignoreCase: boolean, absolute: boolean }} Matcher */
 
 /**
+ * An expression in ripgrep's syntax that a whole path has to match: one relative to the search path, or the absolute
+ * one if `absolute`.
  * @param {string} pattern without `/` it matches names at any depth; with one it is anchored at the search path
- * @returns {(relative: string, absolute: string) => boolean}
+ * @returns {Matcher}
  */
-export function compileGlob(pattern) {
-  const trimmed = pattern.replace(/^(?:\.\/)+/, "");
-  // As fd's smart case: a pattern without upper case matches either.
-  const fold = trimmed === trimmed.toLowerCase();
-  const matchers = expandBraces(trimmed).map(compileAlternative);
-  const wholePath = trimmed.includes("/");
-  return (relative, absolute) => {
-    const subject = trimmed.startsWith("/") ? absolute : wholePath ? relative : relative.slice(relative.lastIndexOf("/") + 1);
-    const parts = (fold ? subject.toLowerCase() : subject).split("/").map((part) => Array.from(part));
-    return matchers.some((matches) => matches(parts));
+export function globExpression(pattern) {
+  const trimmed = pattern.toWellFormed().replace(/^(?:\.\/)+/, "");
+  const translated = new Translation(trimmed).whole();
+  return {
+    expression: trimmed.includes("/") ? translated : ANY_COMPONENTS + translated,
+    // As fd's smart case: a pattern without upper case matches either.
+    ignoreCase: trimmed === trimmed.toLowerCase(),
+    absolute: trimmed.startsWith("/"),
   };
 }
 
-/**
- * @param {string} pattern
- * @returns {string[]}
- */
-function expandBraces(pattern) {
-  const done = [];
-  const pending = [pattern];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const braces = firstBraces(next);
-    if (!braces) done.push(next);
-    else pending.push(...braces.choices.map((choice) => braces.before + choice + braces.after));
-    if (done.length + pending.length > MAX_ALTERNATIVES) throw new Error("Invalid glob pattern: too many alternatives");
+/** @param {string} reason @returns {never} */
+function refuse(reason) {
+  throw new Error(`Invalid glob pattern: ${reason}`);
+}
+
+class Translation {
+  #pattern;
+  #at = 0;
+  #alternatives = 0;
+  #hasComponents;
+  /** For each brace that is open, whether a component begins right before it. @type {boolean[]} */
+  #open = [];
+  /** Whether a component begins here. */
+  #begins = true;
+
+  /** @param {string} pattern */
+  constructor(pattern) {
+    this.#pattern = pattern;
+    this.#hasComponents = pattern.includes("/");
   }
-  return done;
-}
 
-/** @param {string} pattern */
-function firstBraces(pattern) {
-  let depth = 0;
-  let open = -1;
-  let choiceStart = 0;
-  const choices = [];
-  for (let at = 0; at < pattern.length; at++) {
-    const character = pattern[at];
-    if (character === "\\") at++;
-    else if (character === "[" && depth === 0) at = Math.max(at, classEnd(pattern, at));
-    else if (character === "{" && depth++ === 0) [open, choiceStart] = [at, at + 1];
-    else if (depth === 1 && (character === "," || character === "}")) {
-      choices.push(pattern.slice(choiceStart, at));
-      choiceStart = at + 1;
-      if (character === "}") return { before: pattern.slice(0, open), choices, after: pattern.slice(at + 1) };
-    } else if (character === "}" && depth > 0) depth--;
+  whole() {
+    const parts = [];
+    while (this.#at < this.#pattern.length) parts.push(this.#next());
+    if (this.#open.length > 0) refuse("unclosed brace");
+    return parts.join("");
   }
-  if (depth > 0) throw new Error("Invalid glob pattern: unclosed brace");
-  return undefined;
-}
 
-/** @param {string} pattern @param {number} open index of the `[`; the index of its `]` is returned */
-function classEnd(pattern, open) {
-  const first = open + (pattern[open + 1] === "!" || pattern[open + 1] === "^" ? 2 : 1);
-  const end = pattern.indexOf("]", first + 1);
-  if (end === -1) throw new Error("Invalid glob pattern: unclosed class");
-  return end;
-}
-
-/**
- * @param {string} pattern
- * @returns {(parts: string[][]) => boolean}
- */
-function compileAlternative(pattern) {
-  const components = pattern.split("/");
-  // `src/**` is what is below `src`, not `src` itself.
-  if (components.length > 1 && components.at(-1) === "**") components.push("*");
-  const compiled = components.map((component) => {
-    if (component === "**" && components.length > 1) return { star: true };
-    const tokens = tokenize(component);
-    return { star: false, test: (/** @type {string[]} */ part) => wildcard(part, tokens) };
-  });
-  return (parts) => wildcard(parts, compiled);
-}
-
-/**
- * @param {string} component
- * @returns {Token[]}
- */
-function tokenize(component) {
-  const tokens = [];
-  for (let at = 0; at < component.length; ) {
-    const character = String.fromCodePoint(/** @type {number} */ (component.codePointAt(at)));
-    if (character === "[") {
-      const end = classEnd(component, at);
-      tokens.push({ star: false, test: classTest(component.slice(at + 1, end)) });
-      at = end + 1;
-      continue;
+  #next() {
+    const begins = this.#begins;
+    const character = String.fromCodePoint(/** @type {number} */ (this.#pattern.codePointAt(this.#at)));
+    this.#at += character.length;
+    this.#begins = character === "/";
+    switch (character) {
+      case "*":
+        return this.#stars(begins);
+      case "?":
+        return "[^/]";
+      case "[":
+        return this.#characterClass();
+      case "{":
+        return this.#openBrace(begins);
+      case ",":
+        return this.#open.length > 0 ? this.#nextAlternative() : ",";
+      case "}":
+        return this.#open.length > 0 ? this.#closeBrace() : literal("}");
+      case "\\":
+        return this.#escaped();
     }
-    at += character.length;
-    if (character === "*") tokens.push({ star: true });
-    else if (character === "?") tokens.push({ star: false, test: () => true });
-    else {
-      const literal = character === "\\" && at < component.length ? component[at++] : character;
-      tokens.push({ star: false, test: (/** @type {string} */ other) => other === literal });
+    return literal(character);
+  }
+
+  /** @param {boolean} begins */
+  #stars(begins) {
+    const first = this.#at - 1;
+    while (this.#pattern[this.#at] === "*") this.#at++;
+    const next = this.#pattern[this.#at];
+    const ends = next === undefined || next === "/" || (this.#open.length > 0 && (next === "," || next === "}"));
+    if (!this.#hasComponents || this.#at - first !== 2 || !begins || !ends) return "[^/]*";
+    if (next !== "/") return ANYTHING;
+    this.#at++;
+    this.#begins = true;
+    return ANY_COMPONENTS;
+  }
+
+  #characterClass() {
+    const negated = "!^".includes(this.#pattern[this.#at] ?? " ");
+    const start = this.#at + (negated ? 1 : 0);
+    const end = this.#pattern.indexOf("]", start + 1);
+    if (end === -1) refuse("unclosed class");
+    const members = Array.from(this.#pattern.slice(start, end));
+    const ranges = [];
+    for (let at = 0; at < members.length; at++) {
+      const isRange = members[at + 1] === "-" && at + 2 < members.length;
+      const last = isRange ? members[at + 2] : members[at];
+      if (codeOf(members[at]) > codeOf(last)) refuse("invalid range");
+      ranges.push(isRange ? `${literal(members[at])}-${literal(last)}` : literal(last));
+      if (isRange) at += 2;
     }
+    this.#at = end + 1;
+    return `[[${negated ? "^" : ""}${ranges.join("")}]&&[^/]]`;
   }
-  return /** @type {Token[]} */ (tokens);
+
+  /** @param {boolean} begins */
+  #openBrace(begins) {
+    this.#open.push(begins);
+    if (this.#open.length > MAX_DEPTH) refuse("too many braces within braces");
+    this.#begins = begins;
+    return "(?:";
+  }
+
+  #nextAlternative() {
+    if (++this.#alternatives >= MAX_ALTERNATIVES) refuse("too many alternatives");
+    this.#begins = this.#open.at(-1) === true;
+    return "|";
+  }
+
+  #closeBrace() {
+    this.#open.pop();
+    return ")";
+  }
+
+  #escaped() {
+    if (this.#at === this.#pattern.length) return literal("\\");
+    const character = String.fromCodePoint(/** @type {number} */ (this.#pattern.codePointAt(this.#at)));
+    this.#at += character.length;
+    this.#begins = character === "/";
+    return literal(character);
+  }
 }
 
-/** @param {string} content of a class, without its brackets */
-function classTest(content) {
-  const negated = content.startsWith("!") || content.startsWith("^");
-  const members = Array.from(negated ? content.slice(1) : content);
-  /** @type {[string, string][]} */
-  const ranges = [];
-  for (let at = 0; at < members.length; at++) {
-    const isRange = members[at + 1] === "-" && at + 2 < members.length;
-    ranges.push([members[at], isRange ? members[at + 2] : members[at]]);
-    if (isRange) at += 2;
-  }
-  return (/** @type {string} */ character) =>
-    ranges.some(([low, high]) => low <= character && character <= high) !== negated;
+/** @param {string} character */
+function codeOf(character) {
+  return /** @type {number} */ (character.codePointAt(0));
 }
 
-/**
- * Whether the items match the pattern, whose stars stand for any number of items. Only the latest star is ever
- * widened, which is enough and keeps the time within the product of both lengths.
- * @template T
- * @param {T[]} items
- * @param {{ star: boolean, test?: (item: T) => boolean }[]} pattern
- */
-function wildcard(items, pattern) {
-  let item = 0;
-  let at = 0;
-  let star = -1;
-  let widened = 0;
-  while (item < items.length) {
-    if (pattern[at]?.star) {
-      star = at++;
-      widened = item;
-    } else if (pattern[at]?.test?.(items[item])) {
-      item++;
-      at++;
-    } else if (star !== -1) {
-      at = star + 1;
-      item = ++widened;
-    } else return false;
-  }
-  while (pattern[at]?.star) at++;
-  return at === pattern.length;
+/** @param {string} character */
+function literal(character) {
+  const isPlain = /[A-Za-z0-9]/.test(character) || codeOf(character) > 0x9f;
+  return isPlain ? character : `\\x{${codeOf(character).toString(16)}}`;
 }

@@ -2,56 +2,34 @@
 // directories. A FIFO or a device could hold a thread of this process for ever.
 
 import { constants } from "node:fs";
-import { lstat, mkdir, open, readdir, readlink, stat } from "node:fs/promises";
+import { lstat, mkdir, open, readlink, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
+import { MAX_READ_BYTES, MAX_READ_MS, MAX_WHOLE_FILE_BYTES, OUTSIDE, SPECIAL, TOO_LARGE } from "./bounds.mjs";
+import { firstNames } from "./listing.mjs";
+import { isSame, Pinned } from "./pinned.mjs";
+import { realLocation } from "./real_location.mjs";
 
-export const OUTSIDE = "This session can only access files and directories inside its workspace.";
-export const SPECIAL = "Only regular files and directories can be accessed.";
-export const TOO_LARGE = "This file is too large for this operation.";
+/** @typedef {import("node:fs/promises").FileHandle} FileHandle */
 
-/** What has to be held in memory as a whole: an image, a file to edit. */
-const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
-const MAX_LINKS = 40;
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-
-/**
- * The path with every symlink resolved. Parts that do not exist are kept, so that a link that leads nowhere outside
- * is not told apart from one that leads somewhere.
- * @param {string} path absolute
- */
-export async function realLocation(path) {
-  const pending = path.split(sep).reverse();
-  /** @type {string} */
-  let real = sep;
-  for (let links = 0; pending.length > 0; ) {
-    const part = pending.pop();
-    if (part === "" || part === ".") continue;
-    if (part === "..") {
-      real = dirname(real);
-      continue;
-    }
-    const next = join(real, /** @type {string} */ (part));
-    const target = await readlink(next).catch(() => undefined);
-    if (target === undefined) {
-      real = next;
-      continue;
-    }
-    if (++links > MAX_LINKS) throw new Error(OUTSIDE);
-    if (target.startsWith(sep)) real = sep;
-    pending.push(...target.split(sep).reverse());
-  }
-  return real;
-}
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const AT_ONCE_BYTES = 1024 * 1024;
 
 /** The rule for one tool call. It remembers its refusal, because the SDK's tools wrap or replace what is thrown. */
 export class Guard {
   /** @type {Error | undefined} */
   refusal;
+  /** Whether a file was longer than what is read of one. */
+  wasCut = false;
   #root;
+  #signal;
 
-  /** @param {string | undefined} root the workspace's real location; undefined allows every place */
-  constructor(root) {
+  /**
+   * @param {string | undefined} root the workspace's real location; undefined allows every place
+   * @param {AbortSignal} [signal] ends what takes its time
+   */
+  constructor(root, signal) {
     this.#root = root;
+    this.#signal = signal;
   }
 
   /**
@@ -94,14 +72,39 @@ export class Guard {
     }
   }
 
-  /** @param {string} path @returns {Promise<string[]>} */
-  async list(path) {
+  /**
+   * The first names in a directory, in the order of the SDK's `ls`, however many there are.
+   * @param {string} path
+   * @param {number} most
+   */
+  async list(path, most) {
     const real = await this.locate(path);
     const before = await lstat(real);
-    const names = await readdir(real);
+    const names = await firstNames(real, most, this.#signal);
     const after = await lstat(await this.locate(path));
-    if (before.ino !== after.ino || before.dev !== after.dev) this.refuse(OUTSIDE);
+    if (!isSame(before, after)) this.refuse(OUTSIDE);
     return names;
+  }
+
+  /**
+   * Runs a search in a directory that stays the one that was looked at, and withholds what it has found when the place
+   * is another one afterwards.
+   * @template T
+   * @param {string} path
+   * @param {(place: Pinned) => Promise<T>} search
+   * @returns {Promise<T>}
+   */
+  async searchIn(path, search) {
+    const real = await this.locate(path);
+    const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOFOLLOW);
+    try {
+      await this.#verify(handle, path);
+      const result = await search(await Pinned.at(handle, real, this.#root !== undefined));
+      await this.#verify(handle, path);
+      return result;
+    } finally {
+      await handle.close();
+    }
   }
 
   /**
@@ -119,7 +122,7 @@ export class Guard {
 
   /**
    * @param {string} path
-   * @returns {Promise<import("node:fs/promises").FileHandle>} of a regular file, open for reading
+   * @returns {Promise<FileHandle>} of a regular file, open for reading
    */
   async openToRead(path) {
     const real = await this.locate(path);
@@ -130,17 +133,14 @@ export class Guard {
   }
 
   /**
-   * The handle, once its file is known to be the one at this place. What was swapped in between looking and opening
-   * would have another identity than what is found there afterwards.
-   * @param {import("node:fs/promises").FileHandle} handle
+   * The handle, once its file is known to be a regular one at this place.
+   * @param {FileHandle} handle
    * @param {string} path
    */
   async #verified(handle, path) {
     try {
-      const opened = await handle.stat();
-      if (!opened.isFile()) this.refuse(SPECIAL);
-      const there = await lstat(await this.locate(path));
-      if (opened.ino !== there.ino || opened.dev !== there.dev) this.refuse(OUTSIDE);
+      if (!(await handle.stat()).isFile()) this.refuse(SPECIAL);
+      await this.#verify(handle, path);
       return handle;
     } catch (error) {
       await handle.close();
@@ -148,24 +148,58 @@ export class Guard {
     }
   }
 
+  /**
+   * What was swapped in between looking and opening has another identity than what is found there afterwards.
+   * @param {FileHandle} handle
+   * @param {string} path
+   */
+  async #verify(handle, path) {
+    const there = await lstat(await this.locate(path)).catch(() => undefined);
+    if (!there || !isSame(await handle.stat(), there)) this.refuse(OUTSIDE);
+  }
+
   /** @param {string} path @returns {Promise<Buffer>} */
   async readWhole(path) {
     const handle = await this.openToRead(path);
     try {
-      if ((await handle.stat()).size > MAX_WHOLE_FILE_BYTES) this.refuse(TOO_LARGE);
-      return await handle.readFile();
+      // One that says 0 (as in /proc) may be long, and one that grows has no end.
+      const isSmall = (await handle.stat()).size <= MAX_WHOLE_FILE_BYTES;
+      const chunks = [];
+      let bytes = 0;
+      for await (const chunk of handle.createReadStream({ highWaterMark: AT_ONCE_BYTES, autoClose: false })) {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (!isSmall || bytes > MAX_WHOLE_FILE_BYTES) this.refuse(TOO_LARGE);
+      }
+      return Buffer.concat(chunks);
     } finally {
       await handle.close();
     }
   }
 
-  /** @param {string} path @returns {AsyncGenerator<Buffer>} */
-  async *readChunks(path) {
+  /**
+   * @param {string} path
+   * @param {{ maxBytes?: number, withinMs?: number }} [bounds]
+   * @returns {AsyncGenerator<Buffer>}
+   */
+  async *readChunks(path, { maxBytes = MAX_READ_BYTES, withinMs = MAX_READ_MS } = {}) {
     const handle = await this.openToRead(path);
+    const until = performance.now() + withinMs;
     try {
       const { size } = await handle.stat();
       // A file that grows while it is read still ends; one that says 0 (as in /proc) is read to its end.
-      yield* handle.createReadStream({ end: size > 0 ? size - 1 : undefined, autoClose: false });
+      const end = Math.min(size > 0 ? size : Infinity, maxBytes);
+      let read = 0;
+      for await (const chunk of handle.createReadStream({ end: end - 1, autoClose: false })) {
+        if (this.#signal?.aborted) return;
+        yield chunk;
+        read += chunk.length;
+        if (read < end && performance.now() > until) {
+          this.wasCut = true;
+          return;
+        }
+      }
+      this.wasCut = read >= maxBytes && size !== maxBytes;
     } finally {
       await handle.close();
     }

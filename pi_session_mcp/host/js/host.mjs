@@ -5,6 +5,7 @@ import module from "node:module";
 import { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Apart } from "./apart.mjs";
 import { Calls } from "./calls.mjs";
 import { codeOf, Failure } from "./errors.mjs";
 import { filesAreSettled } from "./files_settled.mjs";
@@ -91,6 +92,8 @@ class Host {
   #network = new Network();
   /** @type {string | undefined} */
   #python;
+  /** @type {Apart | undefined} */
+  #apart;
   #greeted = false;
   #ending = false;
 
@@ -161,9 +164,11 @@ class Host {
     this.#python = python ?? undefined;
     // Through Node's interface and not its variable, which every child of ours would inherit.
     if (compileCache) module.enableCompileCache(compileCache);
-    const sdk = (bundle && (await wholeSdk(bundle))) || (await anySdk(entry));
+    const whole = bundle ? await wholeSdk(bundle) : undefined;
+    const sdk = whole ?? (await anySdk(entry));
     this.#sdk = sdk;
     this.#entry = entry;
+    this.#apart = new Apart(whole && bundle ? bundle : entry, compileCache);
     // While nobody waits; a session that comes first has it done.
     setImmediate(() => {
       this.#network.install(entry);
@@ -176,12 +181,12 @@ class Host {
 
   /** @param {RequestOf["load"]} request */
   #load(request) {
-    if (!this.#sdk) throw new Failure("order");
+    if (!this.#sdk || !this.#apart) throw new Failure("order");
     if (this.#usedIds.has(request.session)) throw new Failure("exists");
     this.#usedIds.add(request.session);
     this.#network.install(this.#entry);
     const route = new Route(this.#network);
-    const given = { calls: this.#calls, route, python: this.#python };
+    const given = { calls: this.#calls, route, python: this.#python, apart: this.#apart };
     const session = new Session(this.#sdk, request, (event) => this.#send(event), given);
     this.#sessions.set(request.session, session);
     return route.run(() => session.load());

@@ -107,10 +107,20 @@ export interface ToolDefinition {
     signal: AbortSignal | undefined,
     onUpdate: unknown,
     context: unknown,
-  ): Promise<unknown>;
+  ): Promise<object>;
 }
 
-type CreateTool = (cwd: string, options?: { operations: object; autoResizeImages?: boolean }) => ToolDefinition;
+export interface ToolResult {
+  content: { type: string; text?: string }[];
+  details?: unknown;
+  structuredContent?: unknown;
+}
+
+export interface PiTool extends ToolDefinition {
+  execute(...call: Parameters<ToolDefinition["execute"]>): Promise<ToolResult>;
+}
+
+export type CreateTool = (cwd: string, options?: { operations: object; autoResizeImages?: boolean }) => PiTool;
 
 export interface Sdk {
   VERSION: unknown;

@@ -6,9 +6,9 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { Commands } from "./commands.mjs";
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
-import { realLocation } from "./guard.mjs";
 import { Outcomes } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
+import { realLocation } from "./real_location.mjs";
 import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
 import { builtinTools, grantedTools } from "./tools.mjs";
@@ -28,6 +28,7 @@ export class Session {
   #request;
   #send;
   #calls;
+  #apart;
   /** How the session's requests leave the host; each request of the server's is to run on it. */
   route;
   /** @type {Stage} */
@@ -58,11 +59,14 @@ export class Session {
    * @param {Sdk} sdk
    * @param {RequestOf["load"]} request
    * @param {(event: object) => void} send
-   * @param {{ calls: import("./calls.mjs").Calls, route: import("./network.mjs").Route, python?: string }} given `python`
-   *   runs the owners of commands; without it they have none
+   * @param {{
+   *   calls: import("./calls.mjs").Calls, route: import("./network.mjs").Route, python?: string,
+   *   apart: import("./apart.mjs").Apart
+   * }} given `python` runs the owners of commands; without it they have none
    */
-  constructor(sdk, request, send, { calls, route, python }) {
+  constructor(sdk, request, send, { calls, route, python, apart }) {
     this.#sdk = sdk;
+    this.#apart = apart;
     this.#request = request;
     this.#send = send;
     this.#calls = calls;
@@ -152,7 +156,11 @@ export class Session {
     const { cwd, agentDir, settingsManager } = this.#made();
     const place = { cwd, root: this.#root, autoResizeImages: settingsManager.getImageAutoResize() };
     const customTools = [
-      ...builtinTools(this.#sdk, selection.tools, place, { outputs: this.#outputs, commands: this.#commands }),
+      ...builtinTools(this.#sdk, selection.tools, place, {
+        outputs: this.#outputs,
+        commands: this.#commands,
+        apart: this.#apart,
+      }),
       ...grantedTools(grants, (call, signal) => this.#run(call, signal)),
     ];
     const sessionManager = this.#sdk.SessionManager.inMemory(cwd);

@@ -1,0 +1,73 @@
+// Calls that may cost more than the host may be held up for: a large change, an image. Each runs in a process of its own,
+// which loads the SDK, does this one call with the same guard, and ends with it.
+
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { ABORTED, MAX_APART_HEAP_MIB, MAX_APART_IMAGE_PAGES, MAX_APART_MS, TOO_COSTLY } from "./bounds.mjs";
+import { Turnstile } from "./turnstile.mjs";
+
+const PROGRAM = fileURLToPath(new URL("./apart_program.mjs", import.meta.url));
+const BOUNDS = [`--max-old-space-size=${MAX_APART_HEAP_MIB}`, `--wasm-max-mem-pages=${MAX_APART_IMAGE_PAGES}`];
+/** Such processes at the same time, for all sessions of the host. */
+const MAX_PROCESSES = 2;
+/** Asks for leave to change a file, and gives it. */
+export const WRITING = "writing";
+
+/**
+ * What the process is asked for; it answers once with a `Reply`.
+ * @typedef {import("./file_tools.mjs").Asked & { sdk: string, compileCache?: string | null }} Task
+ */
+/** @typedef {{ result: any } | { sentence: string }} Reply */
+
+export class Apart {
+  #sdk;
+  #compileCache;
+  #turnstile = new Turnstile(MAX_PROCESSES);
+
+  /** @param {string} sdk the module that was loaded @param {string | null} [compileCache] */
+  constructor(sdk, compileCache) {
+    this.#sdk = sdk;
+    this.#compileCache = compileCache;
+  }
+
+  /**
+   * The result of one call of a tool of Pi's; throws what the model is told if there is none.
+   * @param {import("./file_tools.mjs").Asked} call
+   * @param {AbortSignal} signal
+   * @returns {Promise<any>}
+   */
+  run(call, signal) {
+    const task = { ...call, sdk: this.#sdk, compileCache: this.#compileCache };
+    return this.#turnstile.through(signal, async () => {
+      const reply = await replyTo(task, signal);
+      if ("sentence" in reply) throw new Error(reply.sentence);
+      return reply.result;
+    });
+  }
+}
+
+/** @param {Task} task @param {AbortSignal} signal @returns {Promise<Reply>} */
+async function replyTo(task, signal) {
+  const child = fork(PROGRAM, [], { cwd: "/", execArgv: BOUNDS, stdio: ["ignore", "ignore", "ignore", "ipc"] });
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(MAX_APART_MS)]);
+  const giveUp = () => child.kill("SIGKILL");
+  ends.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await new Promise((resolve) => {
+      const ended = () => resolve({ sentence: signal.aborted ? ABORTED : TOO_COSTLY });
+      child.on("message", (message) => {
+        if (message !== WRITING) return resolve(/** @type {Reply} */ (message));
+        if (ends.aborted) return;
+        // A file that is half written would be worse than a late end.
+        ends.removeEventListener("abort", giveUp);
+        child.send(WRITING);
+      });
+      child.on("error", ended);
+      child.on("close", ended);
+      child.send(task, () => {});
+      if (ends.aborted) giveUp();
+    });
+  } finally {
+    giveUp();
+  }
+}

@@ -1,0 +1,35 @@
+// Where a path really leads.
+
+import { readlink } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+
+const MAX_LINKS = 40;
+
+/**
+ * The path with every symlink resolved. Parts that do not exist are kept, so that a link that leads nowhere outside
+ * is not told apart from one that leads somewhere. Throws if there are too many.
+ * @param {string} path absolute
+ */
+export async function realLocation(path) {
+  const pending = path.split(sep).reverse();
+  /** @type {string} */
+  let real = sep;
+  for (let links = 0; pending.length > 0; ) {
+    const part = pending.pop();
+    if (part === "" || part === ".") continue;
+    if (part === "..") {
+      real = dirname(real);
+      continue;
+    }
+    const next = join(real, /** @type {string} */ (part));
+    const target = await readlink(next).catch(() => undefined);
+    if (target === undefined) {
+      real = next;
+      continue;
+    }
+    if (++links > MAX_LINKS) throw new Error("too many links");
+    if (target.startsWith(sep)) real = sep;
+    pending.push(...target.split(sep).reverse());
+  }
+  return real;
+}
