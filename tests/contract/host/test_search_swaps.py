@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 OUTSIDE = "This session can only access files and directories inside its workspace."
 CALL = """
 const { FileCall } = await load("file_tools");
-const asked = { tool: given.tool, cwd: given.cwd, root: given.cwd, parameters: given.parameters, autoResizeImages: true };
+const { tool, cwd, parameters } = given;
+const asked = { tool, cwd, root: cwd, parameters, autoResizeImages: true };
 return told(() => new FileCall(sdk, asked, { signal: undefined }).result().then(textOf));
 """
 SEARCHES: list[tuple[str, dict[str, object]]] = [
