@@ -16,7 +16,7 @@ import psutil
 from acceptance.errors import HarnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 MARK: Final = "PI_SESSION_MCP_ACCEPTANCE"
@@ -119,9 +119,26 @@ def end_all(mark: str) -> None:
 
 
 def _marked(mark: str) -> list[psutil.Process]:
+    return living(lambda environ: environ.get(MARK) == mark)
+
+
+def living(is_meant: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
+    """The living processes whose environment is meant.
+
+    The server and its keepers show theirs to nobody but root. Of such processes, those below us are meant as well: the
+    program of the harness adopts what loses its parent (Linux), and has one home at a time.
+    """
+    below = {process.pid for process in psutil.Process().children(recursive=True)}
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
+            if process.status() != psutil.STATUS_ZOMBIE and _is_meant(process, is_meant, below):
                 found.append(process)
     return found
+
+
+def _is_meant(process: psutil.Process, is_meant: Callable[[Mapping[str, str]], bool], below: set[int]) -> bool:
+    try:
+        return is_meant(process.environ())
+    except psutil.AccessDenied:
+        return process.pid in below

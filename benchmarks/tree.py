@@ -64,16 +64,28 @@ def memory(root: int) -> Memory:
 
 
 def memory_of(process: psutil.Process) -> Memory:
-    """Of one process; nothing when it is gone."""
+    """Of one process; nothing when it is gone.
+
+    The server and its keepers tell only root what they share: to anybody else they weigh their whole RSS.
+    """
     try:
         if not _IS_LINUX:
-            rss = process.memory_info().rss / _KIB_IN_MIB / _KIB_IN_MIB
-            return Memory(rss, rss)
+            return _resident(process)
         lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+    except PermissionError:
+        return _resident(process)
     except (OSError, psutil.Error):
         return Memory(0, 0)
     sizes = {name: int(rest.split()[0]) / _KIB_IN_MIB for name, rest in (line.split(":", 1) for line in lines)}
     return Memory(sizes["Pss"], sizes["Rss"])
+
+
+def _resident(process: psutil.Process) -> Memory:
+    try:
+        rss = process.memory_info().rss / _KIB_IN_MIB / _KIB_IN_MIB
+    except psutil.Error:
+        return Memory(0, 0)
+    return Memory(rss, rss)
 
 
 def cpu_ms(root: int) -> float:

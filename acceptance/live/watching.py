@@ -9,7 +9,7 @@ from typing import Final
 
 import psutil
 
-from acceptance.processes import Started
+from acceptance.processes import Started, living
 
 _LOOK_EVERY_S: Final = 0.1
 _GRACE_S: Final = 15.0
@@ -41,9 +41,4 @@ def end_all(canary: str) -> None:
 
 def _of(canary: str) -> list[psutil.Process]:
     """By any variable: Codex gives a server few of its own, but its home and our configuration are among them."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            if process.status() != psutil.STATUS_ZOMBIE and canary in "".join(process.environ().values()):
-                found.append(process)
-    return found
+    return living(lambda environ: canary in "".join(environ.values()))

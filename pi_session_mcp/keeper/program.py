@@ -15,6 +15,8 @@ So it knows only the standard library and nothing of this package. `keeper/kept.
   2 s we say `unknown`, keep the lock and go on.
 - FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
 
+No process of the same user can look into us (prctl(2), PR_SET_DUMPABLE; macOS has no /proc to do it by).
+
 Anybody of the same user may stop us, or what we run. So whatever is told to end is told to go on as well (CONT), and on
 Linux the kernel tells us to go on when our owner dies.
 
@@ -39,6 +41,7 @@ PS_WITHIN_S = 2.0
 PS_LIMIT_BYTES = 1024 * 1024
 
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
 CAN_ADOPT = _IS_LINUX
@@ -411,6 +414,8 @@ def can_see() -> bool:
 
 def main(arguments: list[str]) -> int:
     """Run as the module says; the exit status is the command's, or 128 + n for signal n."""
+    if _IS_LINUX:
+        prctl(_PR_SET_DUMPABLE, 0)  # what we start must not reach our descriptors through /proc
     lifeline, report, grace_ms, death_signal, held = (int(word) for word in arguments[:5])
     moved = [] if arguments[5] == "-" else [_pair(word) for word in arguments[5].split(",")]
     for descriptor in (lifeline, report, *(ours for _, ours in moved), *([held] if held >= 0 else [])):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pi_session_mcp import __version__
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.platform.inspection import forbid_inspection
 from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
 from pi_session_mcp.server.descriptors import Inlet, Outlet
 from pi_session_mcp.server.frames import LineSplitter
@@ -36,6 +37,7 @@ class World:
     """What every part of the server may use of the process."""
 
     def __init__(self) -> None:
+        forbid_inspection()  # before there is a child that could look
         seized = seize()
         self.report: Report = StderrReporter(seized.stderr)
         self.guard = StdoutGuard(seized.foreign, self.report)
