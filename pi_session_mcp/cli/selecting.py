@@ -90,9 +90,10 @@ def failed(code: str, remedy: str) -> Outcome:
 
 
 def _lists(known: Known, named: Named) -> bool:
-    """Whether the lists that there are have what is named."""
-    provider = known.providers if named.provider is None else {named.provider} & known.providers.keys()
-    return bool(provider) and (named.model is None or any(known.model(one, named.model) for one in provider))
+    """Whether the lists that there are have what is named, or anything to choose from."""
+    providers = known.providers if named.provider is None else (named.provider,)
+    models = [model.id for provider in providers for model in known.models(provider)]
+    return bool(models) if named.model is None else named.model in models
 
 
 def _catalogue_missing() -> Stop:

@@ -14,6 +14,7 @@ from pi_session_mcp.doctor.words import Remedy
 from tests.support.environment import ensure_installed
 from tests.support.extensions import install_package
 from tests.support.follower import ACTS, VARIABLE, Follower, commands_in, write_pi_files
+from tests.support.lasting import needs_a_lasting_checkout
 from tests.support.stub_client import install_stub_clients
 from tests.support.warm_program import WarmProgram
 
@@ -245,3 +246,21 @@ def test_every_remedy_can_be_followed_here_or_is_followed_elsewhere(remedy: Reme
 
     assert ways in {(True, False), (False, True)}
     assert not ELSEWHERE.get(remedy, "").endswith(".py") or (Path(__file__).parents[2] / ELSEWHERE[remedy]).exists()
+
+
+@needs_a_lasting_checkout
+@pytest.mark.parametrize("base", [None, "conf dir"])
+def test_setup_registers_the_absolute_path_of_the_configuration_at_the_default_place(
+    base: str | None, person: Follower
+) -> None:
+    if base is not None:
+        person.environ["XDG_CONFIG_HOME"] = str(person.home / base)
+    directory = person.home / (base or ".config") / "pi-session-mcp"
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(json.dumps(person.good()))
+
+    applied = json.loads(person.run("pi-session-mcp setup --apply --json claude-code:user").out)
+
+    assert applied["ok"], applied
+    registered = json.loads((person.home / ".claude.json").read_text())["mcpServers"]["pi-session-mcp"]
+    assert registered["env"] == {VARIABLE: str(directory / "config.json")}

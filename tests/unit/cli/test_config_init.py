@@ -337,6 +337,31 @@ def test_at_a_terminal_a_name_that_is_in_no_list_counts_when_it_is_typed_again(s
     assert load(shell.home / "c.json").execution_profiles["read-only"].model == "other"
 
 
+def test_at_a_terminal_in_a_fresh_home_the_whole_catalogue_can_be_chosen_from(shell: Shell) -> None:
+    ensure_installed()
+    (shell.home / "shop").mkdir()
+    with _asked(shell, "config", "init") as terminal:
+        terminal.read_until("]: ")
+        terminal.type("shop\n")
+        providers = terminal.read_until("Provider, by number or name: ")
+        terminal.type("anthr\n")
+        alike = terminal.read_until("Provider, by number or name: ")
+        terminal.type("1\n")
+        models = terminal.read_until("Model, by number or name: ")
+        terminal.type("2\n")
+        code, out = terminal.ended()
+
+    profile = load(shell.home / ".config" / "pi-session-mcp" / "config.json").execution_profiles["read-only"]
+    assert code == 0
+    assert "anthropic" in providers
+    assert "zai" in providers
+    assert "1  anthropic" in alike
+    assert "openai" not in alike
+    assert f"2  {profile.model}" in models
+    assert profile.provider == "anthropic"
+    assert "/login" in out.decode()
+
+
 @pytest.mark.usefixtures("pi")
 def test_an_answer_that_never_comes_is_a_missing_name(shell: Shell) -> None:
     with _asked(shell, "config", "init", "--workspace", "app=.", "--output", "c.json") as terminal:

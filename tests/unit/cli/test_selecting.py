@@ -23,6 +23,8 @@ def stopped(named: Named, known: Known) -> Outcome:
     ("named", "known"),
     [
         (NOTHING, Known({})),
+        (NOTHING, Known({"anthropic": ()})),
+        (Named("anthropic", None, None, allow_unlisted=False), Known({"anthropic": (), "mine": OWN.providers["mine"]})),
         (Named("anthropic", "a", None, allow_unlisted=False), Known({})),
         (Named("anthropic", "a", None, allow_unlisted=False), OWN),
         (Named("mine", "b", None, allow_unlisted=False), OWN),
