@@ -131,7 +131,8 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not a
 
     `stage` is set when a session's creation failed, and `extension` (`<name>@<version>`, as configured) when one
     pinned extension is known to be the reason; `server` and `tool` (aliases, as configured) when an external MCP
-    server is, with the number of tools that were discovered there. None of them carries foreign text.
+    server is, with the number of tools that were discovered there. `reason` is a word of ours for what the code leaves
+    open. None of them carries foreign text.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not a
         server: str | None = None,
         tool: str | None = None,
         discovered_tools: int | None = None,
+        reason: str | None = None,
     ) -> None:
         super().__init__(code.value)
         self.code = code
@@ -151,6 +153,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not a
         self.server = server
         self.tool = tool
         self.discovered_tools = discovered_tools
+        self.reason = reason
 
     @property
     def message(self) -> str:

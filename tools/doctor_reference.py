@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
 from pi_session_mcp.config.place import Source
-from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Row, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, Id, Note, Remedy, Row, Severity
+from pi_session_mcp.host.protocol import PiFault
 from tools.generated import Generated
 
 if TYPE_CHECKING:
@@ -108,18 +109,22 @@ def _branches(row: Row) -> list[dict[str, Any]]:
     }
     with_places = {**found, **places} if row.id is Id.CONFIG_INVALID else found
     optional = ("pointer", "line", "column") if row.id is Id.CONFIG_INVALID else ()
-    fine = {**common, "severity": {"const": Severity.OK.value}}
-    return [_closed(fine), _closed(with_places, optional=optional)]
+    fine: dict[str, Any] = {**common, "severity": {"const": Severity.OK.value}}
+    if row.subject == PROFILE:
+        fine["note"] = {"enum": [note.value for note in Note], "description": "What was not looked at, and why."}
+    return [_closed(fine, optional=("note",)), _closed(with_places, optional=optional)]
 
 
 def _subject(row: Row) -> dict[str, Any]:
     match row.subject:
-        case s if s == ALIAS:
+        case s if s in {ALIAS, PROFILE}:
             return {"type": "string", "pattern": f"^{_ALIAS}$"}
         case s if s == PIN:
             return {"type": "string", "pattern": f"^{_ALIAS}:{_PACKAGE}$"}
         case s if s == TARGET:
             return {"type": "string", "pattern": f"^({ROWS[Id.STATE_DIRECTORY_UNSUPPORTED].subject}|{_TARGET})$"}
+        case fixed if row.id is Id.PI_CONFIGURATION_INVALID:
+            return {"enum": [fixed, *dict.fromkeys(fault.file for fault in PiFault)]}
         case fixed:
             return {"const": fixed}
 

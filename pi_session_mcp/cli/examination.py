@@ -10,7 +10,7 @@ from pi_session_mcp.doctor.words import ROWS, Remedy, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pi_session_mcp.doctor.checks import Check
+    from pi_session_mcp.doctor.made import Check
     from pi_session_mcp.doctor.report import Report
 
 _MARKS: Final = {Severity.OK: Mark.OK, Severity.WARNING: Mark.WARNING, Severity.ERROR: Mark.FAILED}
@@ -25,7 +25,9 @@ def examine(show: Show) -> Answer:
 
     with show.working("Looking at this installation"):
         seen = look(World.here())
-        report = Report(decide(seen), configuration_from=seen.configuration_from)
+        report = Report(
+            decide(seen), configuration_from=seen.configuration_from, is_registered=seen.is_registered is not False
+        )
     return outcome(report)
 
 
@@ -55,6 +57,8 @@ def _shown(check: Check) -> Iterator[Block]:
     row = ROWS[check.id]
     if check.remedy is None:
         yield Line(Mark.OK, "ok", f"{check.subject}: {row.fine}")
+        if check.note is not None:
+            yield Facts((("note", check.note.value),))
         return
     found = "could not be checked" if check.remedy is Remedy.UNCHECKED else row.found
     yield Line(_MARKS[check.severity], check.severity.value, f"{check.subject}: {found}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -102,8 +102,10 @@ def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
         return Misuse("No target is named. Try: pi-session-mcp setup --help", told, "usage_invalid")
     operation = Operation(asked[0] if asked else _OPERATIONS[0])
     with show.working("Talking to the clients"):
-        result = _result(operation, targets)
-    return Outcome(result.exit_status, result.members(), tuple(_blocks(result)))
+        doctor = _Doctor()
+        result = _result(operation, targets, doctor)
+    members: dict[str, Any] = {**result.members(), **({"doctor": "errors"} if doctor.warns else {})}
+    return Outcome(result.exit_status, members, (*_blocks(result), *doctor.blocks()))
 
 
 def _meant(texts: list[str], names: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ def _meant(texts: list[str], names: tuple[str, ...]) -> tuple[str, ...]:
     return next((nearest(text, names) for text in texts if not is_target(text)), ())
 
 
-def _result(operation: Operation, targets: list[Target]) -> Result:
+def _result(operation: Operation, targets: list[Target], doctor: _Doctor) -> Result:
     from pi_session_mcp.keeper.orphans import adopt_orphans
     from pi_session_mcp.server.catalog import TOOLS
     from pi_session_mcp.setup.run import run
@@ -122,7 +124,7 @@ def _result(operation: Operation, targets: list[Target]) -> Result:
 
     adopt_orphans()
     names = frozenset(str(tool["name"]) for tool in TOOLS)
-    world = World(environ=os.environ, cwd=_cwd(), doctor_is_clean=_doctor_is_clean, tools=names)
+    world = World(environ=os.environ, cwd=_cwd(), doctor_is_clean=doctor.allows, tools=names)
     return run(operation, targets, world)
 
 
@@ -133,14 +135,28 @@ def _cwd() -> Path:
         return Path(os.devnull)  # it was deleted: nothing can run there, and nothing below it is anybody's project
 
 
-def _doctor_is_clean() -> bool:
-    """Whether the offline check found no error. Warnings are for the operator to weigh."""
-    from pi_session_mcp.doctor.checks import decide
-    from pi_session_mcp.doctor.probe import World, look
-    from pi_session_mcp.doctor.report import Report
-    from pi_session_mcp.doctor.words import Severity
+class _Doctor:
+    """The offline check before a registration. What it finds of one workspace, profile or pin alone is only said."""
 
-    return Report(decide(look(World.here()))).worst is not Severity.ERROR
+    def __init__(self) -> None:
+        self.warns = False
+
+    def allows(self) -> bool:
+        """Whether no error concerns the whole installation. Warnings are for the operator to weigh."""
+        from pi_session_mcp.doctor.checks import decide
+        from pi_session_mcp.doctor.probe import World, look
+        from pi_session_mcp.doctor.report import Report
+        from pi_session_mcp.doctor.words import Severity
+
+        report = Report(decide(look(World.here())))
+        self.warns = report.worst is Severity.ERROR and not report.prevents_registration
+        return not report.prevents_registration
+
+    def blocks(self) -> Iterator[Block]:
+        """What is said of it to a person."""
+        if self.warns:
+            said = "Something is wrong with a workspace, a profile or an extension. Next: pi-session-mcp doctor"
+            yield Line(Mark.WARNING, "warning", said)
 
 
 def _blocks(result: Result) -> Iterator[Block]:

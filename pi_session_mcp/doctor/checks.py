@@ -6,12 +6,10 @@ comes after it is not reported, since nothing can be said about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.doctor.facts import (
     NO_HOME,
-    AgentFiles,
     Configured,
     Facts,
     Held,
@@ -24,31 +22,20 @@ from pi_session_mcp.doctor.facts import (
     Unseen,
     Workspace,
 )
-from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy, Severity
+from pi_session_mcp.doctor.made import Check, fine, found, up_to
+from pi_session_mcp.doctor.profiles import pi, store
+from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy
 from pi_session_mcp.platform.directory import Directory
-from pi_session_mcp.runtime.asked import Ignored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pi_session_mcp.runtime.asked import Ignored
 
 MINIMUM_PYTHON: Final = (3, 11)
 """What the package requires, for when its metadata do not say."""
 
 _PLATFORMS: Final = frozenset({"linux", "darwin"})
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked for. `remedy` is set when it was found; the rest says where in the configuration."""
-
-    id: Id
-    severity: Severity
-    subject: str
-    remedy: Remedy | None = None
-    pointer: str | None = None
-    line: int | None = None
-    column: int | None = None
-    rule: str | None = None
 
 
 def decide(facts: Facts) -> tuple[Check, ...]:
@@ -60,7 +47,8 @@ def decide(facts: Facts) -> tuple[Check, ...]:
         *_node(facts.node),
         *_sdk(facts.sdk),
         *_ignored(facts.ignored_variable),
-        *_agent_files(facts.agent_files),
+        *pi(facts.pi),
+        *store(facts.agent_store),
         *_configuration(facts),
         *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
         *_search_tools(facts.has_search_tools),
@@ -72,43 +60,25 @@ def decide(facts: Facts) -> tuple[Check, ...]:
     return tuple(sorted(made, key=lambda check: (ORDER[check.id], check.subject)))
 
 
-def _fine(what: Id, subject: str | None = None) -> Check:
-    return Check(what, Severity.OK, ROWS[what].subject if subject is None else subject)
-
-
-def _found(what: Id, remedy: Remedy, subject: str | None = None) -> Check:
-    row = ROWS[what]
-    return Check(what, row.severity, row.subject if subject is None else subject, remedy)
-
-
-def _line(ids: tuple[Id, ...], found: Id | None, remedy: Remedy, subject: str | None = None) -> Iterator[Check]:
-    """Each of `ids` up to the one that was found, which ends the line."""
-    for what in ids:
-        if what is found:
-            yield _found(what, remedy, subject)
-            return
-        yield _fine(what, subject)
-
-
 def _python(facts: Facts) -> Iterator[Check]:
     stated = facts.package.requires if isinstance(facts.package, Package) else None
     found = Id.PYTHON_VERSION_UNSUPPORTED if facts.python < (stated or MINIMUM_PYTHON) else None
-    yield from _line((Id.PYTHON_VERSION_UNSUPPORTED,), found, Remedy.SUPPORTED_PYTHON)
+    yield from up_to((Id.PYTHON_VERSION_UNSUPPORTED,), found, Remedy.SUPPORTED_PYTHON)
 
 
 def _platform(facts: Facts) -> Iterator[Check]:
     found = None if facts.platform in _PLATFORMS else Id.PLATFORM_UNSUPPORTED
-    yield from _line((Id.PLATFORM_UNSUPPORTED,), found, Remedy.SUPPORTED_PLATFORM)
+    yield from up_to((Id.PLATFORM_UNSUPPORTED,), found, Remedy.SUPPORTED_PLATFORM)
 
 
 def _package(package: Package | Unseen) -> Iterator[Check]:
     line = (Id.PACKAGE_METADATA_UNREADABLE, Id.PACKAGE_MODIFIED)
     if isinstance(package, Unseen):
-        yield from _line(line, line[0], Remedy.UNCHECKED)
+        yield from up_to(line, line[0], Remedy.UNCHECKED)
     elif not package.metadata_readable:
-        yield from _line(line, line[0], Remedy.REINSTALL)
+        yield from up_to(line, line[0], Remedy.REINSTALL)
     else:
-        yield from _line(line, line[1] if package.modified else None, Remedy.REINSTALL)
+        yield from up_to(line, line[1] if package.modified else None, Remedy.REINSTALL)
 
 
 def _node(node: Part | Unseen | None) -> Iterator[Check]:
@@ -131,46 +101,39 @@ def _part(
         case None:
             return
         case Unseen():
-            yield from _line(line, line[0], Remedy.UNCHECKED)
+            yield from up_to(line, line[0], Remedy.UNCHECKED)
         case Part():
             found = next((what for what in line if what.value == part.status), None)
-            yield from _line(line, found, configured if part.configured else own[found or line[0]])
+            yield from up_to(line, found, configured if part.configured else own[found or line[0]])
 
 
 def _ignored(variable: Ignored | Unseen | None) -> Iterator[Check]:
-    remedies = {Ignored.NOT_ABSOLUTE: Remedy.ABSOLUTE_VARIABLE, Ignored.IN_PROJECT: Remedy.VARIABLE_OUTSIDE}
+    remedies = {"not_absolute": Remedy.ABSOLUTE_VARIABLE, "in_project": Remedy.VARIABLE_OUTSIDE}
     what = Id.PI_AGENT_DIRECTORY_IGNORED
     match variable:
         case None:
-            yield _fine(what)
+            yield fine(what)
         case Unseen():
-            yield _found(what, Remedy.UNCHECKED)
+            yield found(what, Remedy.UNCHECKED)
         case _:
-            yield _found(what, remedies[variable])
-
-
-def _agent_files(files: AgentFiles | Unseen) -> Iterator[Check]:
-    remedies = {AgentFiles.BROKEN: Remedy.PI_FILES, AgentFiles.NO_HOME: Remedy.AGENT_DIRECTORY}
-    remedy = Remedy.UNCHECKED if isinstance(files, Unseen) else remedies.get(files)
-    what = Id.PI_CONFIGURATION_INVALID
-    yield _fine(what) if remedy is None else _found(what, remedy)
+            yield found(what, remedies[variable.value])
 
 
 def _configuration(facts: Facts) -> Iterator[Check]:
     line = (Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID)
     match facts.configuration:
         case Configured():
-            yield from _line(line, None, Remedy.VALID_CONFIGURATION)
+            yield from up_to(line, None, Remedy.VALID_CONFIGURATION)
         case Unnamed():
-            yield from _line(line, Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION)
+            yield from up_to(line, Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION)
         case Unseen():
-            yield from _line(line, Id.CONFIG_UNREADABLE, Remedy.UNCHECKED)
+            yield from up_to(line, Id.CONFIG_UNREADABLE, Remedy.UNCHECKED)
         case Refused(code=Id.CONFIG_MISSING.value):
-            yield from _line(line, Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION)
+            yield from up_to(line, Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION)
         case Refused(code=Id.CONFIG_UNREADABLE.value):
-            yield from _line(line, Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION)
+            yield from up_to(line, Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION)
         case Refused() as refused:
-            yield from (_fine(what) for what in line[:-1])
+            yield from (fine(what) for what in line[:-1])
             yield _invalid(refused)
 
 
@@ -214,7 +177,7 @@ def _workspace(workspace: Workspace, facts: Facts) -> Iterator[Check]:
         Id.WORKSPACE_CONTAINS_POLICY,
     )
     what, remedy = _finding(workspace, has_coding_profile=facts.has_coding_profile)
-    yield from _line(line, what, remedy, workspace.alias)
+    yield from up_to(line, what, remedy, workspace.alias)
 
 
 def _finding(workspace: Workspace, *, has_coding_profile: bool) -> tuple[Id | None, Remedy]:
@@ -233,17 +196,17 @@ def _search_tools(there: bool | Unseen | None) -> Iterator[Check]:  # noqa: FBT0
         case None:
             return
         case Unseen():
-            yield _found(what, Remedy.UNCHECKED)
+            yield found(what, Remedy.UNCHECKED)
         case _:
-            yield _fine(what) if there else _found(what, Remedy.SEARCH_TOOLS)
+            yield fine(what) if there else found(what, Remedy.SEARCH_TOOLS)
 
 
 def _temporary_directory(usable: bool | Unseen) -> Iterator[Check]:  # noqa: FBT001 - a fact, not a flag
     what = Id.TEMPORARY_DIRECTORY_UNUSABLE
     if isinstance(usable, Unseen):
-        yield _found(what, Remedy.UNCHECKED)
+        yield found(what, Remedy.UNCHECKED)
     else:
-        yield _fine(what) if usable else _found(what, Remedy.TEMPORARY_DIRECTORY)
+        yield fine(what) if usable else found(what, Remedy.TEMPORARY_DIRECTORY)
 
 
 def _state(state: State | Unseen) -> Iterator[Check]:
@@ -260,7 +223,7 @@ def _state(state: State | Unseen) -> Iterator[Check]:
     }
     remedy = Remedy.UNCHECKED if isinstance(state, Unseen) else remedies.get(state)
     what = Id.STATE_DIRECTORY_UNSUPPORTED
-    yield _fine(what) if remedy is None else _found(what, remedy)
+    yield fine(what) if remedy is None else found(what, remedy)
 
 
 def _pending(targets: tuple[str, ...] | Unseen | None) -> Iterator[Check]:
@@ -270,11 +233,11 @@ def _pending(targets: tuple[str, ...] | Unseen | None) -> Iterator[Check]:
         case None:
             return
         case Unseen():
-            yield _found(what, Remedy.UNCHECKED, subject)
+            yield found(what, Remedy.UNCHECKED, subject)
         case ():
-            yield _fine(what, subject)
+            yield fine(what, subject)
         case _:
-            yield from (_found(what, Remedy.PENDING, target) for target in targets)
+            yield from (found(what, Remedy.PENDING, target) for target in targets)
 
 
 _PINS: Final = {
@@ -305,11 +268,11 @@ _OF_A_PIN: Final = (
 def _pin(pin: Pinned) -> Iterator[Check]:
     subject = f"{pin.profile}:{pin.package}"
     if pin.status == "ok":
-        yield from _line(_OF_A_PIN, None, Remedy.UNCHECKED, subject)
+        yield from up_to(_OF_A_PIN, None, Remedy.UNCHECKED, subject)
         return
     what, remedy = _PINS.get(pin.status, _PINS[None])
     if what is Id.EXTENSION_BROKEN:  # its manifest may be what is broken, so nothing else is known
-        yield _fine(Id.EXTENSION_MISSING, subject)
-        yield _found(what, remedy, subject)
+        yield fine(Id.EXTENSION_MISSING, subject)
+        yield found(what, remedy, subject)
     else:
-        yield from _line(_OF_A_PIN, what, remedy, subject)
+        yield from up_to(_OF_A_PIN, what, remedy, subject)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.place import Source
+    from pi_session_mcp.host.protocol import PiFault
     from pi_session_mcp.platform.directory import Directory
     from pi_session_mcp.runtime.asked import Ignored
 
@@ -38,12 +39,58 @@ class Part:
     at_hand: bool = False
 
 
-class AgentFiles(StrEnum):
-    """Pi's own files."""
+@dataclass(frozen=True, slots=True)
+class NoAgentDirectory:
+    """There is no place for Pi's files that Pi could be told of."""
+
+
+class AgentStore(StrEnum):
+    """Whether Pi could take the lock without which it reads no credential."""
 
     FINE = "fine"
-    BROKEN = "broken"
-    NO_HOME = "no_home"
+    NOT_WRITABLE = "not_writable"
+    LOCKED = "locked"
+
+
+class Greeted(StrEnum):
+    """Whether Node loaded the SDK, and answered everything that it was asked."""
+
+    WHOLE = "whole"
+    BROKEN_OFF = "broken_off"
+    NOT = "not"
+
+
+class Unasked(StrEnum):
+    """Why nobody could tell whether a credential can be used: a command would have to run, or a login to be renewed."""
+
+    COMMAND = "command"
+    RENEWAL = "renewal"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSeen:
+    """What Pi said of one profile, by its alias.
+
+    `refused` is the code with which a start would be refused, as far as that could be told: `unasked` says what could
+    not. An extension may bring what is missing to a profile that `may_be_extended`. Without an answer in time nothing
+    is known.
+    """
+
+    alias: str
+    answered: bool = True
+    refused: str | None = None
+    unasked: Unasked | None = None
+    may_be_extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PiSeen:
+    """What Pi said of everything."""
+
+    greeted: Greeted
+    files: tuple[PiFault, ...] | Unseen
+    proxies: bool
+    profiles: tuple[ProfileSeen, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +171,8 @@ class Facts:
     package: Package | Unseen
     node: Part | Unseen | None
     sdk: Part | Unseen | None
-    agent_files: AgentFiles | Unseen
+    pi: PiSeen | NoAgentDirectory | Unseen | None
+    agent_store: AgentStore | Unseen | None
     ignored_variable: Ignored | Unseen | None
     configuration: Configuration
     has_coding_profile: bool
@@ -133,6 +181,7 @@ class Facts:
     has_temporary_directory: bool | Unseen
     state: State | Unseen
     pending: tuple[str, ...] | Unseen | None
+    is_registered: bool | None = None
     pins: tuple[Pinned, ...]
     configuration_from: Source | None = None
     """What says where the configuration is; `None` where nothing does."""

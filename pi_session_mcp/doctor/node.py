@@ -1,4 +1,4 @@
-"""The one program that the doctor runs: `node --version`.
+"""The one program that the doctor runs: Node, for its version and for what Pi says of its files.
 
 Not under a keeper: that would be a second program, and an event loop opens sockets. It runs in a session of its own
 and briefly; what it starts in that session is ended with it.
@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import threading
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN_S: Final = 5.0
 _ANSWER_LIMIT_BYTES: Final = 4096
+_CHUNK_BYTES: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a program wrote until it ended, was ended, or had said too much; and whether it ended well."""
+
+    text: bytes
+    ended_well: bool
 
 
 def judge(program: Path, environ: Mapping[str, str]) -> RuntimeCode:
@@ -49,27 +59,34 @@ def is_at_hand(environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Pa
 
 def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
     """What `node --version` says; `None` when it does not run, says too much, fails, or takes longer."""
+    said = run((str(program), "--version"), environ, within_s=within_s, limit_bytes=_ANSWER_LIMIT_BYTES)
+    return said.text.decode("utf-8", "replace").strip() if said.ended_well else None
+
+
+def run(
+    argv: tuple[str, ...], environ: Mapping[str, str], *, given: bytes = b"", within_s: float, limit_bytes: int
+) -> Said:
+    """Run a program that is `given` something on its standard input, and read what it says. Never raises `OSError`."""
     deadline = monotonic() + within_s
-    node: subprocess.Popen[bytes] | None = None
+    said = bytearray()
+    program: subprocess.Popen[bytes] | None = None
     try:
         with signals_held_back():
-            node = _start(program, environ)
-        said = _read_to_end(node, deadline)
-        if said is None or node.wait(max(deadline - monotonic(), 0.0)) != 0:
-            return None
-        return said.decode("utf-8", "replace").strip()
+            program = _start(argv, environ)
+        whole = _converse(program, given, said, deadline, limit_bytes)
+        return Said(bytes(said), whole and program.wait(max(deadline - monotonic(), 0.0)) == 0)
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+        return Said(bytes(said), ended_well=False)
     finally:
-        if node is not None:
+        if program is not None:
             with signals_held_back():
-                _end(node)
+                _end(program)
 
 
-def _start(program: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(argv: tuple[str, ...], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [program, "--version"],
-        stdin=subprocess.DEVNULL,
+        argv,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=dict(environ),
@@ -100,27 +117,51 @@ def signals_held_back() -> Iterator[None]:
             handlers[signal.Signals(sent)](sent, frame)
 
 
-def _read_to_end(node: subprocess.Popen[bytes], deadline: float) -> bytes | None:
-    assert node.stdout is not None
-    said = b""
-    readable = select.poll()
-    readable.register(node.stdout, select.POLLIN)
-    while readable.poll(max(deadline - monotonic(), 0.0) * 1000):
-        part = os.read(node.stdout.fileno(), _ANSWER_LIMIT_BYTES)
-        said += part
-        if not part:
-            return said
-        if len(said) > _ANSWER_LIMIT_BYTES:
-            return None
-    return None
+def _converse(
+    program: subprocess.Popen[bytes], given: bytes, said: bytearray, deadline: float, limit_bytes: int
+) -> bool:
+    """Write and read at once, since either pipe may be full; whether the end of what it says came in time."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    taking, saying = program.stdin.fileno(), program.stdout.fileno()
+    os.set_blocking(taking, False)
+    ready = select.poll()
+    ready.register(saying, select.POLLIN)
+    left = memoryview(given)
+    if left:
+        ready.register(taking, select.POLLOUT)
+    else:
+        program.stdin.close()
+    while events := ready.poll(max(deadline - monotonic(), 0.0) * 1000):
+        for descriptor, _ in events:
+            if descriptor == taking:
+                left = left[_write(taking, left) :]
+                if not left:
+                    ready.unregister(taking)
+                    program.stdin.close()
+                continue
+            part = os.read(saying, _CHUNK_BYTES)
+            said += part
+            if not part or len(said) > limit_bytes:
+                return not part
+    return False
 
 
-def _end(node: subprocess.Popen[bytes]) -> None:
+def _write(descriptor: int, left: memoryview) -> int:
+    """How much was taken; all of it where nobody reads any more."""
+    try:
+        return os.write(descriptor, left)
+    except BrokenPipeError:
+        return len(left)
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
     # Once it has been waited for, its id may belong to somebody else, unless something of its group is left to hold it;
     # a group that is gone is no error.
-    if node.poll() is None:
+    if program.poll() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(node.pid, signal.SIGKILL)
-        node.wait()
-    if node.stdout is not None:
-        node.stdout.close()
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+    for pipe in (program.stdin, program.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -6,20 +6,19 @@ modules is imported inside a look, so that a broken installation can still be to
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pi_session_mcp.doctor.facts import (
     NO_HOME,
-    AgentFiles,
     Configured,
     Facts,
     Held,
+    NoAgentDirectory,
     Part,
     Pinned,
     Refused,
@@ -29,7 +28,6 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.platform.directory import Directory
-from pi_session_mcp.platform.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.config.place import Place
     from pi_session_mcp.doctor import facts
+    from pi_session_mcp.doctor.facts import AgentStore, PiSeen
     from pi_session_mcp.runtime.asked import Asked, Ignored
     from pi_session_mcp.runtime.locate import Sdk
     from pi_session_mcp.runtime.record import Installed
@@ -46,8 +45,6 @@ _Otherwise = TypeVar("_Otherwise")
 
 _VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 _OK: Final = "ok"
-_MAX_PI_FILE_BYTES: Final = 16 * 1024 * 1024
-_PI_FILES: Final = ("models.json", "auth.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,12 @@ class _Runtime:
     sdk: Part | Unseen | None
     has_search_tools: bool | Unseen | None
     places: tuple[Path, ...] = ()
+    program: Path | None = None
+    found: Sdk | None = None
 
 
 def look(world: World) -> Facts:
-    """Look once. Writes nothing, opens no socket, and runs `node --version` at most. Never raises."""
+    """Look once. Writes nothing, opens no socket, and runs nothing but Node. Never raises."""
     place, configuration, loaded = _survive(partial(_look_at_configuration, world), (None, Unseen(), None))
     asked = loaded or _survive(_nothing_asked, None)
     agent_directory = _survive(partial(_agent_directory, asked, world), Unseen())
@@ -102,7 +101,8 @@ def look(world: World) -> Facts:
         package=_survive(partial(_look_at_package, world), Unseen()),
         node=runtime.node,
         sdk=runtime.sdk,
-        agent_files=_survive(partial(_look_at_agent_files, agent_directory), Unseen()),
+        pi=_survive(partial(_look_at_pi, asked, loaded, agent_directory, runtime, world), Unseen()),
+        agent_store=_survive(partial(_agent_store, agent_directory), Unseen()),
         ignored_variable=_survive(partial(_ignored_variable, asked, world), Unseen()),
         configuration=configuration,
         configuration_from=None if place is None else place.source,
@@ -114,6 +114,7 @@ def look(world: World) -> Facts:
         has_temporary_directory=_survive(partial(_has_temporary_directory, world), Unseen()),
         state=state,
         pending=pending,
+        is_registered=_survive(partial(_is_registered, state_directory), None),
         pins=_look_at_pins(loaded, agent_directory),
     )
 
@@ -195,7 +196,8 @@ def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None,
         *((found.package,) if found else ()),
         *((installed.place.root,) if installed else ()),
     )
-    return _Runtime(node, sdk, tools, places)
+    usable = program if node.status == _OK else None
+    return _Runtime(node, sdk, tools, places, usable, found)
 
 
 def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Path | None]:
@@ -250,31 +252,29 @@ def _has_temporary_directory(world: World) -> bool:
     return is_usable(named_temporary_directory(world.environ))
 
 
-def _look_at_agent_files(directory: Path | Unseen | None) -> AgentFiles | Unseen:
-    if isinstance(directory, Unseen):
-        return directory
+def _agent_store(directory: Path | Unseen | None) -> AgentStore | Unseen | None:
+    from pi_session_mcp.doctor.agent_store import look_at_store
+
+    return look_at_store(directory) if isinstance(directory, Path) else None
+
+
+def _look_at_pi(
+    asked: Asked | None, loaded: Configuration | None, directory: Path | Unseen | None, runtime: _Runtime, world: World
+) -> PiSeen | NoAgentDirectory | Unseen | None:
+    """What Pi itself says; nothing where there is no Node or no SDK, of which another check tells."""
+    if isinstance(directory, Unseen) or asked is None:
+        return Unseen()
     if directory is None:
-        return AgentFiles.NO_HOME
-    fine = all(_is_absent_or_an_object(directory / name) for name in _PI_FILES)
-    return AgentFiles.FINE if fine else AgentFiles.BROKEN
+        return NoAgentDirectory()
+    if runtime.program is None or runtime.found is None:
+        return None
+    from pi_session_mcp.doctor.pi import ask_pi
+    from pi_session_mcp.host.variables import host_variables
+    from pi_session_mcp.runtime.locate import bundle_of
 
-
-def _is_absent_or_an_object(path: Path) -> bool:
-    try:
-        text = read_regular(path, max_bytes=_MAX_PI_FILE_BYTES).decode("utf-8-sig", "replace")
-        if not text and path.name == "auth.json":
-            return True  # Pi takes that for an empty object
-        # Pi's numbers are floating-point ones, however long.
-        value = json.loads(text, parse_constant=_refuse_constant, parse_int=float)
-    except (FileNotFoundError, NotADirectoryError):
-        return not path.is_symlink()  # a link that leads nowhere is there, and cannot be read
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(value, dict)
-
-
-def _refuse_constant(_text: str) -> NoReturn:
-    raise ValueError("no JSON")
+    variables = host_variables(asked, world.environ, world.cwd, tools=None)
+    profiles = loaded.execution_profiles if loaded else {}
+    return ask_pi(runtime.program, runtime.found.entry, bundle_of(runtime.found), variables, profiles)
 
 
 def _look_at_workspace(alias: str, path: Path, held: tuple[tuple[Held, Path], ...]) -> Workspace:
@@ -357,6 +357,15 @@ def _read_records(directory: Path) -> tuple[State, tuple[str, ...] | None]:
     except OwnershipUnavailable:
         return State.RECORDS, None
     return State.FINE, tuple(target.short for target in book.pending_targets())
+
+
+def _is_registered(directory: Path | Unseen | None) -> bool | None:
+    """Whether setup has registered this server anywhere; `None` when its records do not say."""
+    from pi_session_mcp.setup.ownership import Ownership
+
+    if not isinstance(directory, Path):
+        return None
+    return directory.exists() and any(not record.is_pending for record in Ownership(directory).read().records)
 
 
 def _look_at_pins(loaded: Configuration | None, agent_directory: Path | Unseen | None) -> tuple[Pinned, ...]:

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pi_session_mcp import __version__
-from pi_session_mcp.doctor.words import Id, Remedy, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, Id, Remedy, Severity
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.place import Source
-    from pi_session_mcp.doctor.checks import Check
+    from pi_session_mcp.doctor.made import Check
 
 Member: TypeAlias = str | int
 
 _COMMAND: Final = re.compile(r"`(pi-session-mcp [a-z -]+)`")
+_SINGLE: Final = frozenset({ALIAS, PIN, PROFILE})
 _WHEN_FINE: Final = "pi-session-mcp demo"
+_REGISTER: Final = "pi-session-mcp setup"
 _LOOK_AGAIN: Final = "pi-session-mcp doctor"
 _OF_THE_CONFIGURATION: Final = frozenset({Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID})
 
@@ -30,6 +32,8 @@ class Report:
     package_version: str = __version__
     configuration_from: Source | None = None
     """What says where the configuration is; `None` where nothing does."""
+    is_registered: bool = True
+    """Whether a client starts this server, as far as setup's records say."""
 
     def of(self, severity: Severity) -> tuple[Check, ...]:
         """The checks of one severity, in order."""
@@ -40,6 +44,14 @@ class Report:
         """The severity that decides."""
         found = {check.severity for check in self.checks}
         return next((one for one in (Severity.ERROR, Severity.WARNING) if one in found), Severity.OK)
+
+    @property
+    def prevents_registration(self) -> bool:
+        """Whether an error concerns the whole installation.
+
+        One of a single workspace, profile or pin does not: it is mended without registering anew, and others may work.
+        """
+        return any(ROWS[check.id].subject not in _SINGLE for check in self.of(Severity.ERROR))
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -55,7 +67,7 @@ class Report:
     def next_command(self) -> str:
         """What to type next: the first command that a remedy of the worst findings names."""
         if self.worst is Severity.OK:
-            return _WHEN_FINE
+            return _WHEN_FINE if self.is_registered else _REGISTER
         found = sorted(self.of(self.worst), key=lambda check: not _stops_commands(check))
         return next((command for check in found if (command := _command(check))), _LOOK_AGAIN)
 
@@ -90,5 +102,6 @@ def check_members(check: Check) -> dict[str, Member]:
         "line": check.line,
         "column": check.column,
         "rule": check.rule,
+        "note": None if check.note is None else check.note.value,
     }
     return {name: value for name, value in told.items() if value is not None}

@@ -5,183 +5,13 @@ The report, the text for people, `docs/doctor.md` and the JSON Schema are all ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from pi_session_mcp.doctor.ids import ALIAS, PIN, PROFILE, TARGET, Id, Row, Severity
+from pi_session_mcp.doctor.pi_rows import PI_FILE_ROWS, PROFILE_ROWS
+from pi_session_mcp.doctor.remedies import Note, Remedy
 
-class Severity(StrEnum):
-    """How bad a finding is; `OK` means that what the id names was looked for and not found."""
-
-    OK = "ok"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class Id(StrEnum):
-    """What is looked for. Part of the product's contract: never renamed."""
-
-    PYTHON_VERSION_UNSUPPORTED = "python_version_unsupported"
-    PLATFORM_UNSUPPORTED = "platform_unsupported"
-    PACKAGE_METADATA_UNREADABLE = "package_metadata_unreadable"
-    PACKAGE_MODIFIED = "package_modified"
-    NODE_MISSING = "node_missing"
-    NODE_VERSION_UNSUPPORTED = "node_version_unsupported"
-    PI_RUNTIME_MISSING = "pi_runtime_missing"
-    PI_VERSION_UNSUPPORTED = "pi_version_unsupported"
-    PI_AGENT_DIRECTORY_IGNORED = "pi_agent_directory_ignored"
-    PI_CONFIGURATION_INVALID = "pi_configuration_invalid"
-    CONFIG_MISSING = "config_missing"
-    CONFIG_UNREADABLE = "config_unreadable"
-    CONFIG_INVALID = "config_invalid"
-    WORKSPACE_MISSING = "workspace_missing"
-    WORKSPACE_NOT_DIRECTORY = "workspace_not_directory"
-    WORKSPACE_PATH_NOT_UTF8 = "workspace_path_not_utf8"
-    WORKSPACE_UNREADABLE = "workspace_unreadable"
-    WORKSPACE_NOT_WRITABLE = "workspace_not_writable"
-    WORKSPACE_CONTAINS_POLICY = "workspace_contains_policy"
-    SEARCH_TOOLS_MISSING = "search_tools_missing"
-    TEMPORARY_DIRECTORY_UNUSABLE = "temporary_directory_unusable"
-    STATE_DIRECTORY_UNSUPPORTED = "state_directory_unsupported"
-    SETUP_PENDING = "setup_pending"
-    EXTENSION_MISSING = "extension_missing"
-    EXTENSION_VERSION_MISMATCH = "extension_version_mismatch"
-    EXTENSION_IN_WORKSPACE = "extension_in_workspace"
-    EXTENSION_BROKEN = "extension_broken"
-    EXTENSION_FORM_UNSUPPORTED = "extension_form_unsupported"
-    PACKAGE_WITHOUT_EXTENSION = "package_without_extension"
-    EXTENSION_DEPENDENCY_MISSING = "extension_dependency_missing"
-    EXTENSION_DEPENDENCY_OUTSIDE = "extension_dependency_outside"
-
-
-class Remedy(StrEnum):
-    """A fixed sentence that says what to do; followed to the letter it makes the finding go away."""
-
-    UNCHECKED = "This could not be checked: reinstall pi-session-mcp, and report it as a defect if that does not help."
-    SUPPORTED_PYTHON = "Install pi-session-mcp in an environment whose Python is 3.11 or newer."
-    SUPPORTED_PLATFORM = "Use Linux or macOS; elsewhere nothing is tested and no client is registered."
-    REINSTALL = "Reinstall pi-session-mcp with the installer that you used."
-    NODE = (
-        "Install pi-session-mcp with its extra `node`, or Node.js 22.19.0 or newer, "
-        "then run `pi-session-mcp runtime install`."
-    )
-    NODE_VERSION = (
-        "Use Node.js 22.19.0 or newer: install pi-session-mcp with its extra `node`, "
-        "then run `pi-session-mcp runtime install`."
-    )
-    CONFIGURED_NODE = (
-        "Name a program of Node.js 22.19.0 or newer as runtime.node in the configuration, "
-        "or remove that entry and run `pi-session-mcp runtime install`."
-    )
-    RUNTIME = "Run `pi-session-mcp runtime install`."
-    CONFIGURED_SDK = (
-        "Name a whole Pi SDK from 1.5.2 to 1.6.x as runtime.sdk in the configuration, "
-        "or remove that entry and run `pi-session-mcp runtime install`."
-    )
-    ABSOLUTE_VARIABLE = (
-        "Set PI_CODING_AGENT_DIR to an absolute path, or unset it and name the directory as piAgentDirectory in the "
-        "configuration."
-    )
-    VARIABLE_OUTSIDE = "Unset PI_CODING_AGENT_DIR, and name the directory as piAgentDirectory in the configuration."
-    PI_FILES = (
-        "Make models.json and auth.json in Pi's agent directory files that you can read, each one JSON object without "
-        "comments and trailing commas; one that you do not need may be removed."
-    )
-    AGENT_DIRECTORY = "Set HOME, or piAgentDirectory in the configuration."
-    NAME_CONFIGURATION = (
-        "Write a configuration with `pi-session-mcp config init`, "
-        "or set PI_SESSION_MCP_CONFIG to the absolute path of one that you have."
-    )
-    WRITE_CONFIGURATION = (
-        "Write the configuration where it is looked for, by hand or with `pi-session-mcp config init`, "
-        "or correct PI_SESSION_MCP_CONFIG."
-    )
-    READABLE_CONFIGURATION = "Make the configuration a regular file that you can read."
-    VALID_CONFIGURATION = "Correct the configuration at that place; `pi-session-mcp config check` looks at it again."
-    WORKSPACE = "Create the directory, or correct the workspace's path in the configuration."
-    WORKSPACE_DIRECTORY = "Name a directory as the workspace's path in the configuration."
-    UTF8_WORKSPACE = (
-        "Give the workspace's directory, and those above it, names that are valid UTF-8, "
-        "or name another directory in the configuration."
-    )
-    READABLE_WORKSPACE = (
-        "Give yourself read and search permission for the workspace's directory and for those above it."
-    )
-    WRITABLE_WORKSPACE = "Give yourself write permission for the workspace's directory, or configure no coding profile."
-    CONFIGURATION_OUTSIDE = "Move the configuration out of the workspace, or narrow the workspace."
-    AGENT_DIRECTORY_OUTSIDE = (
-        "Keep Pi's agent directory outside of the workspace (piAgentDirectory in the configuration), "
-        "or narrow the workspace."
-    )
-    RUNTIME_OUTSIDE = (
-        "Keep pi-session-mcp, Node.js and the Pi SDK that it uses outside of the workspace, or narrow the workspace."
-    )
-    STATE_OUTSIDE = "Keep the state directory (XDG_STATE_HOME) outside of the workspace, or narrow the workspace."
-    SEARCH_TOOLS = (
-        "Run `pi-session-mcp runtime install`, which brings ripgrep, or install ripgrep so that `rg` is on PATH."
-    )
-    TEMPORARY_DIRECTORY = (
-        "Let TMPDIR (or TMP or TEMP, whichever is set first) name a directory that you can write in, "
-        "by its absolute path and on a file system with room, or unset it."
-    )
-    HOME = "Set HOME to your home directory, as an absolute path."
-    STATE_FILE_SYSTEM = "Keep the state directory on a local file system (XDG_STATE_HOME)."
-    STATE_PERMISSIONS = (
-        "Make the state directory (pi-session-mcp and setup in it), or the one that it would be made in, plain "
-        "directories of your own that nobody else can write in; setup itself has mode 0700."
-    )
-    STATE_WRITABLE = (
-        "Make it possible to write in the state directory, or name another directory of yours with XDG_STATE_HOME."
-    )
-    STATE_INSPECT = "Remove everything from inspect, setup's own directory in the state directory."
-    STATE_MARK_MCP = "Move .mcp.json out of the root directory of this machine."
-    STATE_MARK_GIT = "Move .git out of the root directory of this machine."
-    STATE_MARK_CODEX = "Move .codex out of the root directory of this machine."
-    STATE_RECORDS = (
-        "Remove the registrations that you made with each client's own command, "
-        "then setup's file ownership.json in the state directory."
-    )
-    PENDING = (
-        "Run `pi-session-mcp setup --apply` with this target to finish what was begun, "
-        "or `pi-session-mcp setup --remove` with it to undo that."
-    )
-    INSTALL_EXTENSION = "Install the pinned version with Pi: pi install npm:<name>@<version>."
-    MATCH_EXTENSION = "Install the pinned version with Pi, or pin the version that is installed."
-    EXTENSION_OUTSIDE = "Keep Pi's agent directory, and what its packages are linked to, outside of every workspace."
-    WHOLE_EXTENSION = "Remove the package with Pi and install it again; if it stays broken, pin another version."
-    SUPPORTED_FORM = (
-        "Take the pin out of the profile, or pin a version that declares its extensions in a supported form."
-    )
-    EXTENSIONS_ONLY = (
-        "Take the pin out of the profile: skills, prompt templates and themes of a package are not loaded."
-    )
-    DEPENDENCIES = "Remove the package with Pi and install it again, so that its dependencies are installed with it."
-    COPIED_DEPENDENCIES = (
-        "Remove the package with Pi and install it again, so that its dependencies are copies and not links."
-    )
-
-
-ALIAS: Final = "workspace alias"
-PIN: Final = "<profile>:<package>"
-TARGET: Final = "target"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table.
-
-    `subject` is a fixed name, or says what a finding's own subject is (`ALIAS`, `PIN`, `TARGET`). `fine` and `found`
-    go on after the subject. `Remedy.UNCHECKED` belongs to every row.
-    """
-
-    id: Id
-    severity: Severity
-    subject: str
-    fine: str
-    found: str
-    meaning: str
-    remedies: tuple[Remedy, ...]
-
+__all__ = ["ALIAS", "ORDER", "PIN", "PROFILE", "ROWS", "TABLE", "TARGET", "Id", "Note", "Remedy", "Row", "Severity"]
 
 _WARNING: Final = Severity.WARNING
 _ERROR: Final = Severity.ERROR
@@ -260,28 +90,7 @@ TABLE: Final = (
         "The Pi SDK that decides is older or newer than the tested versions, 1.5.2 to 1.6.x.",
         (Remedy.RUNTIME, Remedy.CONFIGURED_SDK),
     ),
-    Row(
-        Id.PI_AGENT_DIRECTORY_IGNORED,
-        _WARNING,
-        "PI_CODING_AGENT_DIR",
-        "not ignored",
-        "ignored",
-        "The variable is not an absolute path, or names a directory in the working directory or in a workspace. A "
-        "project could have set it, so the usual `~/.pi/agent` is used, and what is said of Pi's files is about that. "
-        "A server is started in its client's working directory, which may be another than this one.",
-        (Remedy.ABSOLUTE_VARIABLE, Remedy.VARIABLE_OUTSIDE),
-    ),
-    Row(
-        Id.PI_CONFIGURATION_INVALID,
-        _ERROR,
-        "Pi configuration",
-        "readable",
-        "not readable or not JSON",
-        "`models.json` or `auth.json` in Pi's agent directory is there and cannot be read, or is not one JSON object. "
-        "Pi would go on without it, perhaps at another endpoint than the one you meant. Comments and trailing commas "
-        "count as well, although Pi forgives them in `models.json`. The files are parsed and never shown.",
-        (Remedy.PI_FILES, Remedy.AGENT_DIRECTORY),
-    ),
+    *PI_FILE_ROWS,
     Row(
         Id.CONFIG_MISSING,
         _ERROR,
@@ -371,6 +180,7 @@ TABLE: Final = (
             Remedy.STATE_OUTSIDE,
         ),
     ),
+    *PROFILE_ROWS,
     Row(
         Id.SEARCH_TOOLS_MISSING,
         _WARNING,

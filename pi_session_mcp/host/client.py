@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from pi_session_mcp.host.protocol import Done, HostFrame, Request, SessionFrame
+    from pi_session_mcp.host.protocol import Done, HostFrame, PiFault, Request, SessionFrame
 
 _CHUNK_BYTES: Final = 65_536
 """So much is read and worked through before anybody else gets a turn."""
@@ -47,11 +47,12 @@ ResultT = TypeVar("ResultT", bound="BaseModel")
 
 
 class HostFailed(Exception):  # noqa: N818 - an expected answer
-    """The host answered that a request failed, with a word of its own."""
+    """The host answered that a request failed, with a word of its own, and of Pi's files which fault it is."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, reason: PiFault | None = None) -> None:
         super().__init__(code)
         self.code = code
+        self.reason = reason
 
 
 class ProtocolBroken(Exception):  # noqa: N818 - ends the host
@@ -156,8 +157,8 @@ class HostClient:
         match pending.answer:
             case None:
                 raise HostGone
-            case Failed(code=code):
-                raise HostFailed(code)
+            case Failed(code=code, reason=reason):
+                raise HostFailed(code, reason)
             case Succeeded(result=values):
                 return self._validated(result, values)
 

@@ -12,9 +12,8 @@ from pi_session_mcp.diagnostics import Diagnostic, Event
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.host import process
 from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, HostOverran, ProtocolBroken
-from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, HelloResult
+from pi_session_mcp.host.selection import acceptable
 from pi_session_mcp.keeper.kept import CommandNotStarted
-from pi_session_mcp.runtime import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,13 +242,3 @@ class Host:
             self._client.close()
         if reason is not EndReason.ASKED:
             self._report(Diagnostic(level="error", event=Event.PI_HOST_EXITED, reason=reason.value))
-
-
-def acceptable(hello: HelloResult) -> bool:
-    """Whether a greeting names versions that we have tested and every export that we use."""
-    return (
-        hello.protocol == PROTOCOL_VERSION
-        and versions.node_is_supported(hello.node)
-        and versions.sdk_is_tested(hello.sdk)
-        and all(hello.exports.get(name) is True for name in REQUIRED_EXPORTS)
-    )

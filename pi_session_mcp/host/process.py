@@ -13,6 +13,7 @@ import anyio
 
 from pi_session_mcp.host.protocol import CHANNEL_FD, HELLO_ID, Hello, encode_request
 from pi_session_mcp.keeper import kept
+from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,9 +110,10 @@ def start(launch: Launch) -> HostProcess:
 
 
 def _greeting(launch: Launch) -> bytes:
-    bundle = str(launch.bundle) if launch.bundle is not None else None
-    cache = str(launch.compile_cache) if launch.compile_cache is not None else None
-    hello = Hello(sdk=str(launch.sdk), bundle=bundle, compileCache=cache, python=sys.executable)
+    sdk, bundle, cache = (
+        None if path is None else utf8_text(path) for path in (launch.sdk, launch.bundle, launch.compile_cache)
+    )
+    hello = Hello(sdk=sdk or "", bundle=bundle, compileCache=cache, python=utf8_text(sys.executable))
     return encode_request(HELLO_ID, hello)
 
 

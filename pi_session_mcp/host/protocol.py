@@ -9,9 +9,10 @@ One JSON object a line, UTF-8, framed by `\\n` only, at most `MAX_FRAME_BYTES`. 
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from enum import StrEnum
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json
 
 PROTOCOL_VERSION: Final = 1
@@ -173,12 +174,34 @@ def encode_done(done: Done) -> bytes:
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
+class PiFault(StrEnum):
+    """Why one of the files in Pi's agent directory cannot be used: its name and what is wrong with it.
+
+    `refused` is valid JSON that Pi does not take, or a setting that has no meaning.
+    """
+
+    MODELS_UNREADABLE = "models_unreadable"
+    MODELS_NOT_JSON = "models_not_json"
+    MODELS_REFUSED = "models_refused"
+    AUTH_UNREADABLE = "auth_unreadable"
+    AUTH_NOT_JSON = "auth_not_json"
+    SETTINGS_UNREADABLE = "settings_unreadable"
+    SETTINGS_NOT_JSON = "settings_not_json"
+    SETTINGS_REFUSED = "settings_refused"
+
+    @property
+    def file(self) -> str:
+        """The name of the file."""
+        return f"{self.value.partition('_')[0]}.json"
+
+
 class Failed(_Frame):
     """The request failed. `code` is a word of the host's; a foreign text never passes.
 
     `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `workspace` means that the directory is not
     there any more; `pi_configuration` that Pi's own files are broken; `proxy` that the environment names a proxy that
-    is none; `sdk_import` that the SDK could not be imported; `failed` everything else.
+    is none; `sdk_import` that the SDK could not be imported; `failed` everything else. `reason` says of
+    `pi_configuration` which file it is.
     """
 
     re: int
@@ -194,6 +217,7 @@ class Failed(_Frame):
         "order",
         "invalid",
     ]
+    reason: Annotated[PiFault, Field(strict=False)] | None = None
 
 
 class Succeeded(_Frame):

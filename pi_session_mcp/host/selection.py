@@ -1,11 +1,16 @@
-"""What a host is asked about a profile's provider and model, and what each answer means. Pure."""
+"""What a host is asked before a session is made, and what each answer means: for a start and for the doctor. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pi_session_mcp.errors import Code, Stage
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS
+from pi_session_mcp.runtime import versions
+
+if TYPE_CHECKING:
+    from pi_session_mcp.host.protocol import HelloResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,12 @@ class CheckStep:
     no: Code
     failed: Code
 
+    def refusal(self, *, found: bool | None) -> Code | None:
+        """With which code this answer refuses a session, if it does. `None` stands for a failure to answer."""
+        if found is None:
+            return self.failed
+        return None if found else self.no
+
 
 CHECKS: Final = (
     CheckStep("provider", Stage.PROVIDER, Code.UNKNOWN_PROVIDER, Code.PI_SESSION_CREATION_FAILED),
@@ -26,3 +37,18 @@ CHECKS: Final = (
     CheckStep("availability", Stage.AVAILABILITY, Code.MODEL_UNAVAILABLE, Code.PI_SESSION_CREATION_FAILED),
 )
 """In the order in which they are asked."""
+
+
+def level_refusal(configured: str, created: str) -> Code | None:
+    """With which code a session is refused that has another thinking level than the configured one."""
+    return None if created == configured else Code.THINKING_LEVEL_UNAVAILABLE
+
+
+def acceptable(hello: HelloResult) -> bool:
+    """Whether a greeting names versions that we have tested and every export that we use."""
+    return (
+        hello.protocol == PROTOCOL_VERSION
+        and versions.node_is_supported(hello.node)
+        and versions.sdk_is_tested(hello.sdk)
+        and all(hello.exports.get(name) is True for name in REQUIRED_EXPORTS)
+    )

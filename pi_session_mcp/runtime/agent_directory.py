@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.paths import home_directory, is_below
+from pi_session_mcp.platform.text import utf8_text
 from pi_session_mcp.runtime.asked import Asked, Ignored, untrusted_directories
 
 if TYPE_CHECKING:
@@ -20,17 +21,22 @@ def agent_directory(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path
     """The configured directory, else the one that `PI_CODING_AGENT_DIR` names, else `~/.pi/agent`.
 
     The variable counts unless it is `ignored_variable`. Raises `Refusal` when nothing is configured and there is no
-    home directory.
+    home directory, and when the directory's name is not UTF-8, so that Pi would be told of another one.
     """
+    directory = _named(asked, environ, cwd)
+    if directory is None or utf8_text(directory) is None or utf8_text(os.path.realpath(directory)) is None:
+        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME)
+    return directory
+
+
+def _named(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path | None:
     if asked.pi_agent_directory is not None:
         return asked.pi_agent_directory
     named = environ.get(VARIABLE, "")
     if named and ignored_variable(asked, environ, cwd) is None:
         return Path(named)
     home = home_directory(environ)
-    if home is None:
-        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME)
-    return home / ".pi" / "agent"
+    return None if home is None else home / ".pi" / "agent"
 
 
 def ignored_variable(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Ignored | None:

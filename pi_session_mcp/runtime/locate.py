@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.files import is_program, others_can_write, private_directory
+from pi_session_mcp.platform.text import utf8_text
 from pi_session_mcp.runtime.asked import Asked, untrusted_directories
 from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
 from pi_session_mcp.runtime.programs import find_program
@@ -98,7 +99,7 @@ def locate(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path 
         sdk_source=sdk.source,
         node_version=node.version,
         sdk_version=sdk.version,
-        sdk_bundle=_bundle(sdk),
+        sdk_bundle=bundle_of(sdk),
     )
 
 
@@ -140,7 +141,7 @@ def checked_sdk(package: Path, source: Source) -> Sdk:
     if not sdk_is_tested(version):
         raise RuntimeProblem(RuntimeCode.PI_VERSION_UNSUPPORTED, found=release_text(version))
     sdk = Sdk(package, source, version)
-    if not sdk.entry.is_file():
+    if not sdk.entry.is_file() or utf8_text(sdk.entry) is None:  # Node would be told of another file
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
     return sdk
 
@@ -189,7 +190,8 @@ def find_tools(sdk: Sdk, installed: Installed | None) -> Path | None:
     return tools
 
 
-def _bundle(sdk: Sdk) -> Path | None:
+def bundle_of(sdk: Sdk) -> Path | None:
+    """The SDK in one file; see `Runtime.sdk_bundle`."""
     bundle = sdk.package / "dist" / "bundle" / "index.js"
     return bundle if sdk.version == SDK_PIN and bundle.is_file() else None
 
@@ -200,6 +202,8 @@ def _compile_cache(node: Node, sdk: Sdk, environ: Mapping[str, str], prefix: Pat
     if place is None:
         return None
     directory = place.compile_caches / f"{sdk.version}-{_identity(node)}"
+    if utf8_text(directory) is None:
+        return None
     return directory if private_directory(directory, anchor=place.anchor) else None
 
 

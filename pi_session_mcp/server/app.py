@@ -272,5 +272,6 @@ class _Calls:
                 server=refusal.server,
                 tool=refusal.tool,
                 discovered_tools=refusal.discovered_tools,
+                reason=refusal.reason,
             )
         )

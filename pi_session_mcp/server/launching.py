@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.process import Launch
-from pi_session_mcp.platform.paths import is_below
-from pi_session_mcp.platform.temporary import with_usable_temporary_directory
-from pi_session_mcp.runtime.agent_directory import agent_directory
-from pi_session_mcp.runtime.asked import untrusted_directories
+from pi_session_mcp.host.variables import host_variables
 from pi_session_mcp.runtime.locate import locate
 
 if TYPE_CHECKING:
@@ -41,13 +37,7 @@ def launcher(configuration: Configuration, surroundings: Surroundings) -> Callab
     def prepare() -> Launch:
         """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""
         found = locate(configuration, environ, cwd)
-        projects = untrusted_directories(configuration, cwd)
-        environment = host_environment(
-            with_usable_temporary_directory(environ),
-            agent_directory=agent_directory(configuration, environ, cwd),
-            tools=found.tools,
-            is_project=lambda path: any(is_below(Path(path), root) for root in projects),
-        )
+        environment = host_variables(configuration, environ, cwd, tools=found.tools)
         return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
 
     return prepare

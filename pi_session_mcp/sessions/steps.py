@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pi_session_mcp.errors import Code, Refusal, Stage
@@ -86,12 +87,12 @@ def _registered(loaded: LoadResult | None, extensions: PinnedExtensions) -> tupl
 async def check(session: HostedSession, profile: ExecutionProfile, step: CheckStep, deadlines: Deadlines) -> None:
     """Ask one question about the provider and the model. Raises `Refusal` unless the answer is yes."""
     request = Check(session=session.key, step=step.step, provider=profile.provider, model=profile.model)
-    try:
-        answer = await session.ask(request, CheckResult, within_s=deadlines.check_step_s)
-    except (TimeoutError, HostFailed):
-        raise Refusal(step.failed, stage=step.stage) from None
-    if not answer.found:
-        raise Refusal(step.no, stage=step.stage)
+    found: bool | None = None
+    with suppress(TimeoutError, HostFailed):
+        found = (await session.ask(request, CheckResult, within_s=deadlines.check_step_s)).found
+    code = step.refusal(found=found)
+    if code is not None:
+        raise Refusal(code, stage=step.stage)
 
 
 async def open_session(
@@ -150,6 +151,6 @@ def _refuse_world(failure: HostFailed) -> None:
     if failure.code == "workspace":
         raise workspace_unavailable() from None
     if failure.code == "pi_configuration":
-        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME) from None
+        raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME, reason=failure.reason) from None
     if failure.code == "proxy":
         raise Refusal(Code.PROXY_INVALID, stage=Stage.RUNTIME) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import first_conflict
+from pi_session_mcp.host.selection import level_refusal
 from pi_session_mcp.sessions.ports import Selection
 from pi_session_mcp.sessions.steps import extension_tools
 
@@ -39,8 +40,9 @@ def verified(
     The active tools are exactly `tools`, `granted` among them, or with `may_narrow` some of them: an extension may
     deactivate tools.
     """
-    if created.thinkingLevel != profile.thinking_level:
-        raise Refusal(Code.THINKING_LEVEL_UNAVAILABLE, stage=Stage.POSTCHECK)
+    level = level_refusal(profile.thinking_level, created.thinkingLevel)
+    if level is not None:
+        raise Refusal(level, stage=Stage.POSTCHECK)
     active, allowed = tuple(created.activeTools), tuple(tools)
     tools_agree = set(active) <= set(allowed) if may_narrow else active == allowed
     if (created.provider, created.model) != (profile.provider, profile.model):

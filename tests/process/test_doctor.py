@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 import pi_session_mcp
+from pi_session_mcp.doctor.pi import SCRIPT as JUDGE
 from tests.support.environment import ensure_installed
 from tests.support.installation import write_metadata
 from tests.support.powers import give_up_powers
@@ -36,7 +37,14 @@ DOCTOR: Final = (sys.executable, "-m", "pi_session_mcp", "doctor")
 SCHEMA: Final = json.loads((Path(__file__).parents[2] / "docs" / "doctor.schema.json").read_text())
 VALIDATOR: Final = jsonschema.Draft202012Validator(SCHEMA)
 CANARY: Final = "CANARY"
+PROVIDER: Final = {
+    "baseUrl": "http://127.0.0.1:9/v1",
+    "api": "openai-completions",
+    "apiKey": "k",
+    "models": [{"id": "m"}],
+}
 LIMIT_S: Final = 60
+GUARDED: Final = ("--permission", "--allow-fs-read=*")
 
 
 class Ended(Said):
@@ -71,7 +79,7 @@ class Operator:
         self.environ |= {"HOME": str(self.root / "home"), "PATH": os.environ["PATH"]}
         self.environ["PI_SESSION_MCP_CONFIG"] = str(self.config)
         self.agent_directory = self.root / "home" / ".pi" / "agent"
-        (self.agent_directory / "models.json").write_text('{"providers": {}}')
+        (self.agent_directory / "models.json").write_text(json.dumps({"providers": {"p": PROVIDER}}))
         self.configure()
 
     @property
@@ -139,7 +147,7 @@ def test_all_is_well_and_no_file_is_changed_or_made(operator: Operator) -> None:
     assert operator.files() == before
     assert reported.found == set()
     assert (told.code, told.err, reported.code, reported.err) == (0, "", 0, "")
-    assert told.out.splitlines()[-1].endswith("Nothing is wrong. Next: pi-session-mcp demo")
+    assert told.out.splitlines()[-1].endswith("Nothing is wrong. Next: pi-session-mcp setup")
     assert operator.run("--json").out == reported.out
 
 
@@ -153,7 +161,7 @@ _NETWORK: Final = re.compile(r"\b(socket|socketpair|connect|bind|listen|accept4?
 
 
 @needs_strace
-def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node_version(operator: Operator) -> None:
+def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node(operator: Operator) -> None:
     trace = operator.root / "trace"
     operator.run("--json", command=DOCTOR)  # what Python itself compiles and keeps has been kept by now
 
@@ -164,8 +172,9 @@ def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node_vers
     calls = [line for line in trace.read_text().splitlines() if not re.search(r"= -1 E\w+", line)]
     programs = [re.findall(r'"([^"]*)"', line.split("[", 1)[1].split("]")[0]) for line in calls if "execve(" in line]
     assert ended.code == 0
-    assert programs == [[*DOCTOR, "--json"], [programs[1][0], "--version"]]
-    assert Path(programs[1][0]).name == "node"
+    node = programs[1][0]
+    assert programs == [[*DOCTOR, "--json"], [node, "--version"], [node, *GUARDED, str(JUDGE)]]
+    assert Path(node).name == "node"
     assert [line for line in calls if _NETWORK.search(line)] == []
     assert [line for line in calls if _CHANGES.search(line) and '"/dev/null"' not in line] == []
 
@@ -249,8 +258,12 @@ SURVIVED: Final[dict[Callable[[Operator], None], set[str]]] = {
     _no_home: {"state_directory_unsupported"},
     _empty_home: {"state_directory_unsupported"},
     _read_only_home: {"state_directory_unsupported"},
-    _closed_home: {"pi_configuration_invalid", "state_directory_unsupported"},
-    _home_that_is_a_file: {"state_directory_unsupported"},
+    _closed_home: {"pi_configuration_invalid", "pi_agent_directory_not_writable", "state_directory_unsupported"},
+    _home_that_is_a_file: {
+        "pi_configuration_invalid",
+        "pi_agent_directory_not_writable",
+        "state_directory_unsupported",
+    },
     _closed_directory_above_the_workspace: {"workspace_unreadable"},
     _dangling_workspace: {"workspace_missing"},
     _fifo_for_a_workspace: {"workspace_not_directory"},
@@ -360,7 +373,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("missing", "also"),
     [
-        *(pytest.param(part, set(), marks=pytest.mark.matrix) for part in ("bridge", "demo", "extensions", "host")),
+        *(pytest.param(part, set(), marks=pytest.mark.matrix) for part in ("bridge", "demo", "extensions")),
+        pytest.param("host", {"pi_configuration_invalid"}, marks=pytest.mark.matrix),
         *(pytest.param(part, set(), marks=pytest.mark.matrix) for part in ("keeper", "sessions")),
         ("server", set()),
         ("setup", {"state_directory_unsupported"}),
@@ -371,7 +385,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("config", {"config_unreadable"}),
         (
             "runtime",
-            {"node_missing", "pi_runtime_missing", "search_tools_missing", "pi_configuration_invalid"},
+            {
+                "node_missing",
+                "pi_runtime_missing",
+                "search_tools_missing",
+                "pi_agent_directory_ignored",
+                "pi_configuration_invalid",
+            },
         ),
     ],
 )
@@ -492,9 +512,9 @@ def test_only_known_words_aliases_and_packages_are_in_a_report(operator: Operato
 
     fixed = {
         "Python", "platform", "package metadata", "package files", "Node.js", "Pi runtime", "Pi configuration",
-        "configuration", "search tools", "setup state",
+        "configuration", "search tools", "setup state", "PI_CODING_AGENT_DIR", "agent directory", "proxy",
     }  # fmt: skip
-    assert subjects == fixed | {"other", "reader:@scope/ext"}
+    assert subjects == fixed | {"other", "reader", "reader:@scope/ext"}
 
 
 @pytest.mark.parametrize(

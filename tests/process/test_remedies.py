@@ -140,6 +140,74 @@ def models_of_pi_that_are_no_json(person: Follower) -> None:
 
 
 @start
+def a_model_of_pi_without_a_name(person: Follower) -> None:
+    person.write()
+    said = json.loads((person.agent_directory / "models.json").read_text())
+    said["providers"]["other"] = {"baseUrl": "http://127.0.0.1:9", "api": "openai-completions", "models": [{"id": ""}]}
+    (person.agent_directory / "models.json").write_text(json.dumps(said))
+
+
+@start
+def credentials_that_are_not_readable(person: Follower) -> None:
+    person.write()
+    (person.agent_directory / "auth.json").chmod(0)
+
+
+@start
+def a_setting_of_pi_that_means_nothing(person: Follower) -> None:
+    person.write()
+    (person.agent_directory / "settings.json").write_text('{"httpIdleTimeoutMs": "soon"}')
+
+
+@start
+def an_agent_directory_that_is_read_only(person: Follower) -> None:
+    person.write()
+    person.agent_directory.chmod(0o500)
+
+
+@start
+def a_lock_that_was_left_behind(person: Follower) -> None:
+    person.write()
+    (person.agent_directory / "auth.json.lock").mkdir()
+
+
+@start
+def a_proxy_that_is_none(person: Follower) -> None:
+    person.write()
+    person.environ["http_proxy"] = "proxy.example:8080"
+
+
+def _selecting(person: Follower, **selected: str) -> None:
+    person.write(executionProfiles={"reader": {**person.good()["executionProfiles"]["reader"], **selected}})
+
+
+@start
+def an_unknown_provider(person: Follower) -> None:
+    _selecting(person, provider="nobody")
+
+
+@start
+def an_unknown_model(person: Follower) -> None:
+    _selecting(person, model="nothing")
+
+
+@start
+def a_thinking_level_that_the_model_has_not(person: Follower) -> None:
+    _selecting(person, thinkingLevel="high")
+
+
+@start
+def a_provider_without_a_login(person: Follower) -> None:
+    _selecting(person, provider="anthropic", model="claude-opus-5-5")
+
+
+@start
+def a_key_in_a_variable_that_is_not_set(person: Follower) -> None:
+    person.write()
+    (person.agent_directory / "auth.json").write_text('{"scripted": {"type": "api_key", "key": "$ABSENT"}}')
+
+
+@start
 def a_variable_of_pi_with_a_relative_path(person: Follower) -> None:
     person.write()
     person.environ["PI_CODING_AGENT_DIR"] = "agent"

@@ -34,9 +34,16 @@ def lines_missing(expected: list[str], printed: list[str]) -> list[str]:
     return [line for line, pattern in patterns if not any(pattern.fullmatch(each) for each in rest)]
 
 
+def log_in(home: Path) -> None:
+    """The tutorial is for somebody who has logged in with Pi."""
+    (home / ".pi" / "agent").mkdir(parents=True)
+    (home / ".pi" / "agent" / "auth.json").write_text('{"anthropic": {"type": "api_key", "key": "no-key"}}')
+
+
 def test_the_commands_of_the_tutorial_print_what_it_shows_and_leave_no_file(tmp_path: Path) -> None:
     ensure_installed()
     stubs = install_stub_clients(tmp_path / "home", tmp_path / "programs", clients=("claude",))
+    log_in(stubs.home)
     programs = (Path(sys.executable).parent, stubs.programs, "/usr/bin", "/bin")
     environment = {
         "HOME": str(stubs.home),

@@ -170,6 +170,22 @@ def _mend_pi_files(person: Follower) -> None:
     write_pi_files(person.agent_directory)
 
 
+def _permit_agent_directory(person: Follower) -> None:
+    person.agent_directory.chmod(0o700)
+
+
+def _remove_lock(person: Follower) -> None:
+    (person.agent_directory / "auth.json.lock").rmdir()
+
+
+def _log_in(person: Follower) -> None:
+    """What Pi's /login leaves for a provider that takes a key."""
+    person.agent_directory.mkdir(parents=True, exist_ok=True)
+    profiles = json.loads(person.configuration.read_text())["executionProfiles"].values()
+    stored = {profile["provider"]: {"type": "api_key", "key": "no-key"} for profile in profiles}
+    (person.agent_directory / "auth.json").write_text(json.dumps(stored))
+
+
 def _install_extension(person: Follower) -> None:
     shutil.rmtree(person.agent_directory / "npm" / "node_modules" / "ext", ignore_errors=True)
     install_package(person.agent_directory)
@@ -208,7 +224,18 @@ ACTS: Final[Mapping[Remedy, Callable[[Follower], None]]] = {
     Remedy.AGENT_DIRECTORY_OUTSIDE: _correct_configuration,
     Remedy.CONFIGURED_NODE: _without_runtime_section,
     Remedy.CONFIGURED_SDK: _without_runtime_section,
-    Remedy.PI_FILES: _mend_pi_files,
+    Remedy.PI_FILE_READABLE: _mend_pi_files,
+    Remedy.PI_FILE_JSON: _mend_pi_files,
+    Remedy.PI_FILE_ENTRIES: _mend_pi_files,
+    Remedy.WRITABLE_AGENT_DIRECTORY: _permit_agent_directory,
+    Remedy.REMOVE_LOCK: _remove_lock,
+    Remedy.PROXY: _drop_variable("http_proxy"),
+    Remedy.PROFILE_PROVIDER: _correct_configuration,
+    Remedy.PROFILE_MODEL: _correct_configuration,
+    Remedy.LOG_IN: _log_in,
+    Remedy.LOG_IN_AGAIN: _log_in,
+    Remedy.AVAILABLE_MODEL: _correct_configuration,
+    Remedy.THINKING_LEVEL: _correct_configuration,
     Remedy.ABSOLUTE_VARIABLE: _drop_variable("PI_CODING_AGENT_DIR"),
     Remedy.VARIABLE_OUTSIDE: _drop_variable("PI_CODING_AGENT_DIR"),
     Remedy.STATE_FILE_SYSTEM: _usual_state,
@@ -234,5 +261,6 @@ def write_pi_files(agent_directory: Path) -> None:
     }
     (agent_directory / "models.json").write_text(json.dumps({"providers": {"scripted": provider}}))
     (agent_directory / "auth.json").write_text("{}")
+    (agent_directory / "settings.json").unlink(missing_ok=True)
     for name in ("models.json", "auth.json"):
         os.chmod(agent_directory / name, 0o600)

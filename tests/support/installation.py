@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shlex
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,16 @@ from pi_session_mcp.doctor.checks import decide
 from pi_session_mcp.doctor.probe import World, look
 from pi_session_mcp.doctor.report import Report
 from pi_session_mcp.doctor.words import Severity
+from tests.support.environment import ensure_installed
 from tests.support.extensions import install_package
+from tests.support.pi_answers import WELL, answers
 from tests.support.powers import without_powers
-from tests.support.runtimes import installed, place_in_environment, program
+from tests.support.runtimes import NODE_VERSION, installed, place_in_environment, program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_session_mcp.doctor.checks import Check
+    from pi_session_mcp.doctor.made import Check
 
 METADATA = "Metadata-Version: 2.4\nName: pi-session-mcp\nVersion: 0.1.0\nRequires-Python: >=3.11\n\nText: not a field\n"
 
@@ -56,7 +59,9 @@ class Installation:
         self.config = self._directory("etc") / "config.json"
         self.platform = sys.platform
         self.environ = {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "PI_SESSION_MCP_CONFIG": str(self.config)}
-        self.node = program(self._directory("opt") / "node")
+        self.answers = self._directory("opt") / "answers"
+        self.say(answers(WELL))
+        self.node = self.node_program()
         self.runtime = installed(place_in_environment(self.prefix), self.node)
         self._directory("site/pi_session_mcp")
         (self.package / "pi_session_mcp" / "__init__.py").write_text("")
@@ -76,6 +81,22 @@ class Installation:
     def configure(self, **sections: Any) -> None:
         """Write the configuration, with these sections instead."""
         self.config.write_text(json.dumps({**self.said, **sections}))
+
+    def say(self, answers: str) -> None:
+        """Have Pi say this of its files and of the profiles."""
+        self.answers.write_text(answers)
+
+    def node_program(self, path: Path | None = None, version: str = NODE_VERSION) -> Path:
+        """A Node that says its version, and what Pi says."""
+        # Without `cat`, which some PATH of a test does not lead to.
+        read = f'while IFS= read -r line; do printf "%s\\n" "$line"; done < {shlex.quote(str(self.answers))}'
+        script = f'if [ "$1" = --version ]; then echo {version}; else {read}; fi'
+        return program(path or self.root / "opt" / "node", script)
+
+    def use_a_real_node(self) -> None:
+        """Have the files in the agent directory judged; the SDK of this installation knows everything."""
+        real = shlex.quote(str(ensure_installed().node))
+        program(self.node, f'[ "$1" = --version ] && exec echo {NODE_VERSION}\nexec {real} "$@"')
 
     def record_runtime_again(self) -> None:
         """What `runtime install` leaves."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pi_session_mcp.runtime.record import Place, Record, sdk_directory, write_record
 from pi_session_mcp.runtime.versions import SDK_NAME, SDK_PIN
+from tests.support.pi_answers import sdk_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +57,7 @@ def sdk(package: Path, version: str = SDK_PIN, name: str = SDK_NAME) -> Path:
     """A package directory with a manifest and an entry."""
     (package / "dist").mkdir(parents=True, exist_ok=True)
     (package / "package.json").write_text(json.dumps({"name": name, "version": version}))
-    (package / "dist" / "index.js").write_text("")
+    (package / "dist" / "index.js").write_text(sdk_source(version))
     return package
 
 

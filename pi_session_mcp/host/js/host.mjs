@@ -4,14 +4,14 @@
 import module from "node:module";
 import { Socket } from "node:net";
 import { isAbsolute } from "node:path";
-import { pathToFileURL } from "node:url";
 import { Apart } from "./apart.mjs";
 import { Calls } from "./calls.mjs";
-import { codeOf, Failure } from "./errors.mjs";
+import { Failure, wordsFor } from "./errors.mjs";
 import { filesAreSettled } from "./files_settled.mjs";
 import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
 import { Network, Route } from "./network.mjs";
 import { noteUncaught } from "./lost_output.mjs";
+import { greetingOf, loadSdk } from "./sdk.mjs";
 import { Session } from "./session.mjs";
 
 /** @typedef {import("./sdk.d.ts").Request} Request */
@@ -22,41 +22,7 @@ const SHUTDOWN_MS = 3000;
 const EXIT_OK = 0;
 const EXIT_PROTOCOL = 3;
 
-/** The SDK's exports that we use; `REQUIRED_EXPORTS` of `host/protocol.py`. */
-const EXPORTS = [
-  "VERSION",
-  "ModelRuntime",
-  "SettingsManager",
-  "SessionManager",
-  "DefaultResourceLoader",
-  "createAgentSession",
-  "createAgentSessionServices",
-  "createAgentSessionFromServices",
-  "createAgentSessionRuntime",
-  "createReadToolDefinition",
-  "createBashToolDefinition",
-  "createEditToolDefinition",
-  "createWriteToolDefinition",
-  "createGrepToolDefinition",
-  "createFindToolDefinition",
-  "createLsToolDefinition",
-  "getAgentDir",
-];
-
 const exit = process.exit.bind(process);
-
-/** @param {string} entry @returns {Promise<any>} whatever it exports; the server judges it */
-async function anySdk(entry) {
-  return import(pathToFileURL(entry).href).catch(() => {
-    throw new Failure("sdk_import");
-  });
-}
-
-/** @param {string} bundle @returns {Promise<any>} nothing if it cannot be loaded or lacks an export */
-async function wholeSdk(bundle) {
-  const sdk = await anySdk(bundle).catch(() => ({}));
-  return EXPORTS.every((name) => sdk[name] !== undefined) ? sdk : undefined;
-}
 
 /**
  * @param {Session} session
@@ -125,7 +91,7 @@ class Host {
     try {
       answer = { re: request.id, ok: true, result: await this.#perform(request) };
     } catch (error) {
-      answer = { re: request.id, ok: false, code: codeOf(error) };
+      answer = { re: request.id, ok: false, ...wordsFor(error) };
     }
     this.#send(answer);
   }
@@ -164,8 +130,7 @@ class Host {
     this.#python = python ?? undefined;
     // Through Node's interface and not its variable, which every child of ours would inherit.
     if (compileCache) module.enableCompileCache(compileCache);
-    const whole = bundle ? await wholeSdk(bundle) : undefined;
-    const sdk = whole ?? (await anySdk(entry));
+    const { sdk, whole } = await loadSdk(entry, bundle);
     this.#sdk = sdk;
     this.#entry = entry;
     this.#apart = new Apart(whole && bundle ? bundle : entry, compileCache);
@@ -174,9 +139,7 @@ class Host {
       this.#network.install(entry);
       if (compileCache) module.flushCompileCache();
     });
-    const version = typeof sdk.VERSION === "string" ? sdk.VERSION : "";
-    const exports = Object.fromEntries(EXPORTS.map((name) => [name, sdk[name] !== undefined]));
-    return { protocol: PROTOCOL_VERSION, node: process.version, sdk: version, exports };
+    return { protocol: PROTOCOL_VERSION, ...greetingOf(sdk) };
   }
 
   /** @param {RequestOf["load"]} request */

@@ -28,6 +28,11 @@ export function isProxyAddress(address) {
   }
 }
 
+/** @param {Pick<Proxies, "http" | "https">} proxies what cannot be used is refused: a direct connection is not meant */
+export function areUsable({ http, https }) {
+  return [http, https].every((address) => address === "" || isProxyAddress(address));
+}
+
 /**
  * Pi's precedence: a variable stands before Pi's setting, in small letters before capitals, and one that is set to
  * nothing counts; `https` falls back to what `http` has. `ALL_PROXY` comes last: it is obeyed, because a person who has
@@ -199,7 +204,7 @@ export class Network {
   #dispatcher({ http, https, noProxy }, idleTimeoutMs) {
     const undici = this.#undici;
     if (!undici) throw new Failure("order");
-    if (![http, https].every((address) => address === "" || isProxyAddress(address))) throw new Failure("proxy");
+    if (!areUsable({ http, https })) throw new Failure("proxy");
     return quiet(
       new undici.EnvHttpProxyAgent({
         httpProxy: http,

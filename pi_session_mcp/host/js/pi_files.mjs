@@ -12,23 +12,36 @@ const PAUSE_MS = 40;
 
 /** @typedef {Record<string, unknown>} JsonObject */
 
-/**
- * What the SDK does not say itself: that `auth.json` is broken, that reading either file could never end, or that
- * `models.json` is JSON for the SDK only, which forgives comments and trailing commas. `doctor` judges the same way.
- * @param {string} agentDirectory
- */
-export async function areReadable(agentDirectory) {
-  const files = ["models.json", "auth.json"].map((name) => readObject(join(agentDirectory, name)));
-  return (await Promise.all(files)).every((object) => object !== undefined);
-}
+/** @typedef {import("./errors.mjs").PiFault} PiFault */
+/** @typedef {{ models: JsonObject, auth: JsonObject, settings: import("./pi_settings.mjs").Settings, faults: PiFault[] }} PiFiles */
 
 /**
- * What of Pi's `settings.json` counts here, or nothing if the file or one of these settings cannot be used.
+ * What the files in Pi's agent directory hold, and everything that is wrong with them but what only the SDK can say of
+ * `models.json`. The SDK keeps silent about the rest: that `auth.json` is broken, that reading a file could never end,
+ * or that `models.json` is JSON for the SDK only, which forgives comments and trailing commas.
  * @param {string} agentDirectory
+ * @returns {Promise<PiFiles>}
  */
-export async function readSettings(agentDirectory) {
-  const object = await readObject(join(agentDirectory, "settings.json"));
-  return object && chosenSettings(object);
+export async function readPiFiles(agentDirectory) {
+  /** @type {PiFault[]} */
+  const faults = [];
+  const [models, auth, stated] = await Promise.all(
+    /** @type {const} */ (["models", "auth", "settings"]).map(async (name) => {
+      const found = await readObject(join(agentDirectory, `${name}.json`));
+      if (typeof found !== "string") return found;
+      faults.push(`${name}_${found}`);
+      return {};
+    }),
+  );
+  const settings = chosenSettings(stated);
+  if (!settings) faults.push("settings_refused");
+  return { models: models ?? {}, auth: auth ?? {}, settings: settings ?? {}, faults: faults.sort(byFile) };
+}
+
+/** @param {PiFault} one @param {PiFault} other in a fixed order, whichever was read first */
+function byFile(one, other) {
+  const place = (/** @type {PiFault} */ fault) => ["models", "auth", "settings"].findIndex((name) => fault.startsWith(name));
+  return place(one) - place(other);
 }
 
 /** @param {string} path */
@@ -52,29 +65,34 @@ function isLink(path) {
 }
 
 /**
- * The object in the file, an empty one if there is no file, nothing if it cannot be used.
+ * The object in the file, an empty one if there is no file, or what is wrong with it.
  * @param {string} path
- * @returns {Promise<JsonObject | undefined>}
+ * @returns {Promise<JsonObject | "unreadable" | "not_json">}
  */
 async function readObject(path) {
-  if (!(await isPlainFile(path))) return undefined;
+  if (!(await isPlainFile(path))) return "unreadable";
   // Pi writes its files in place, so one look may find half of it.
   for (let attempt = 1; ; attempt++) {
-    const object = await objectIn(path);
-    if (object || attempt === ATTEMPTS) return object;
+    const found = await objectIn(path);
+    if (typeof found === "object" || attempt === ATTEMPTS) return found;
     await wait(PAUSE_MS);
   }
 }
 
-/** @param {string} path @returns {Promise<JsonObject | undefined>} */
+/** @param {string} path @returns {Promise<JsonObject | "unreadable" | "not_json">} */
 async function objectIn(path) {
+  let text;
   try {
-    const text = (await readFile(path, "utf-8")).replace(/^\uFEFF/, "");
+    text = (await readFile(path, "utf-8")).replace(/^\uFEFF/, "");
+  } catch (error) {
+    return isMissing(error) ? {} : "unreadable";
+  }
+  try {
     // The SDK takes an empty file for an empty object.
     const value = text === "" ? {} : JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
-  } catch (error) {
-    return isMissing(error) ? {} : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : "not_json";
+  } catch {
+    return "not_json";
   }
 }
 

@@ -43,6 +43,21 @@ export interface ModelRuntime {
   settleCredentialWrites(): Promise<void>;
 }
 
+/** Where a model runtime has its credentials and catalogs from, instead of Pi's own files. */
+export interface Stores {
+  credentials: {
+    read(provider: string): Promise<unknown>;
+    list(): Promise<{ providerId: string; type: unknown }[]>;
+    modify(provider: string): Promise<never>;
+    delete(provider: string): Promise<never>;
+  };
+  modelsStore: {
+    read(provider: string): Promise<undefined>;
+    write(provider: string): Promise<void>;
+    delete(provider: string): Promise<void>;
+  };
+}
+
 export interface ResourceLoader {
   reload(): Promise<void>;
   getExtensions(): {
@@ -125,7 +140,7 @@ export type CreateTool = (cwd: string, options?: { operations: object; autoResiz
 export interface Sdk {
   VERSION: unknown;
   getAgentDir(): string;
-  ModelRuntime: { create(options: { refreshOnCreate: false; signal: AbortSignal }): Promise<ModelRuntime> };
+  ModelRuntime: { create(options: Partial<Stores> & { refreshOnCreate: false; signal: AbortSignal }): Promise<ModelRuntime> };
   SettingsManager: { inMemory(settings: object, options: { projectTrusted: false }): SettingsManager };
   SessionManager: { inMemory(cwd: string): object };
   DefaultResourceLoader: new (options: object) => ResourceLoader;

@@ -2,7 +2,7 @@
 
 import { Failure } from "./errors.mjs";
 import { proxiesOf, proxyVariables } from "./network.mjs";
-import { areReadable, readSettings } from "./pi_files.mjs";
+import { readPiFiles } from "./pi_files.mjs";
 import { idleTimeoutMs } from "./pi_settings.mjs";
 import { guardTranspiled } from "./transpiled.mjs";
 
@@ -10,22 +10,34 @@ import { guardTranspiled } from "./transpiled.mjs";
 /** @typedef {import("./sdk.d.ts").Services} Services */
 /** @typedef {import("./network.mjs").Route} Route */
 /** @typedef {import("./context.mjs").ContextFile} ContextFile */
+/** @typedef {import("./sdk.d.ts").Stores} Stores */
 
 /** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
 const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
 
 /**
+ * `entries` are extension files, `agentsFiles` instructions of the workspace; `stores` take the place of Pi's own.
+ * @typedef {object} Making
+ * @property {string} cwd
+ * @property {string[]} entries
+ * @property {AbortSignal} signal
+ * @property {Pick<Route, "take">} route
+ * @property {ContextFile[]} [agentsFiles]
+ * @property {Stores} [stores]
+ */
+
+/**
  * @param {Sdk} sdk
- * @param {{ cwd: string, entries: string[], signal: AbortSignal, route: Route, agentsFiles?: ContextFile[] }} options
- *   `entries` are extension files, `agentsFiles` instructions of the workspace
+ * @param {Making} options
  * @returns {Promise<Services>}
  */
-export async function makeServices(sdk, { cwd, entries, signal, route, agentsFiles = [] }) {
+export async function makeServices(sdk, { cwd, entries, signal, route, agentsFiles = [], stores }) {
   const agentDir = PRIVATE_AGENT_DIRECTORY;
-  const settings = await usableSettings(sdk.getAgentDir());
+  const { settings, faults } = await readPiFiles(sdk.getAgentDir());
+  if (faults.length > 0) throw new Failure("pi_configuration", faults[0]);
   const proxies = proxiesOf(process.env, settings.httpProxy);
   route.take(proxies, idleTimeoutMs(settings.httpIdleTimeoutMs) ?? 0);
-  const modelRuntime = await makeModelRuntime(sdk, signal);
+  const modelRuntime = await makeModelRuntime(sdk, signal, stores);
   sendThrough(modelRuntime, proxyVariables(proxies));
   // Cache warming sends requests that are billed.
   const settingsManager = sdk.SettingsManager.inMemory({ ...settings, cacheWarming: "off" }, { projectTrusted: false });
@@ -38,13 +50,6 @@ export async function makeServices(sdk, { cwd, entries, signal, route, agentsFil
   const resourceLoader = new sdk.DefaultResourceLoader({ cwd, agentDir, settingsManager, ...isolated });
   await resourceLoader.reload();
   return { cwd, agentDir, modelRuntime, settingsManager, resourceLoader, diagnostics: [] };
-}
-
-/** @param {string} agentDirectory */
-async function usableSettings(agentDirectory) {
-  const [settings, readable] = await Promise.all([readSettings(agentDirectory), areReadable(agentDirectory)]);
-  if (!settings || !readable) throw new Failure("pi_configuration");
-  return settings;
 }
 
 /**
@@ -62,10 +67,11 @@ function sendThrough(modelRuntime, variables) {
  * A runtime of its own for each session: fresh credentials and models, and no other's registrations.
  * @param {Sdk} sdk
  * @param {AbortSignal} signal
+ * @param {Stores} [stores]
  */
-async function makeModelRuntime(sdk, signal) {
-  const runtime = await sdk.ModelRuntime.create({ refreshOnCreate: false, signal });
-  if (runtime.getError() !== undefined) throw new Failure("pi_configuration");
+async function makeModelRuntime(sdk, signal, stores) {
+  const runtime = await sdk.ModelRuntime.create({ refreshOnCreate: false, signal, ...stores });
+  if (runtime.getError() !== undefined) throw new Failure("pi_configuration", "models_refused");
   return runtime;
 }
 

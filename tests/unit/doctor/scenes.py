@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pi_session_mcp.doctor.words import Id, Remedy
 from tests.support.extensions import install_package
 from tests.support.installation import METADATA, Installation, write_metadata
+from tests.support.pi_answers import WELL, YES, answers, judged
 from tests.support.runtimes import node_wheel, program, sdk
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _deleted_file(here: Installation) -> None:
 
 
 def _install_node(here: Installation) -> None:
-    here.node = program(here.root / "opt" / "node")
+    here.node = here.node_program()
     here.record_runtime_again()
 
 
@@ -140,7 +141,7 @@ def _remove_runtime_section(here: Installation) -> None:
 
 
 def _name_a_node(here: Installation) -> None:
-    here.configure(runtime={"node": str(program(here.root / "opt" / "other-node", "echo v22.19.0"))})
+    here.configure(runtime={"node": str(here.node_program(here.root / "opt" / "other-node", "v22.19.0"))})
 
 
 @scene(Id.NODE_MISSING, Remedy.CONFIGURED_NODE, _remove_runtime_section)
@@ -219,40 +220,137 @@ def _agent_directory_in_the_working_directory(here: Installation) -> None:
 
 
 def _write_pi_files(here: Installation) -> None:
-    for name in ("models.json", "auth.json"):
-        (here.agent_directory / name).unlink(missing_ok=True)
-        (here.agent_directory / name).write_text("{}")
+    for name, text in (("models", '{"providers": {}}'), ("auth", "{}"), ("settings", "{}")):
+        (here.agent_directory / f"{name}.json").unlink(missing_ok=True)
+        (here.agent_directory / f"{name}.json").write_text(text)
 
 
 def _remove_pi_files(here: Installation) -> None:
-    (here.agent_directory / "models.json").unlink()
+    for name in ("models", "auth", "settings"):
+        (here.agent_directory / f"{name}.json").unlink(missing_ok=True)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _remove_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _write_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _remove_pi_files)
 def _trailing_comma_in_models(here: Installation) -> None:
+    here.use_a_real_node()
     (here.agent_directory / "models.json").write_text('{"providers": {"x": {"apiKey": "CANARY",}}}')
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _remove_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _remove_pi_files)
 def _nested_models(here: Installation) -> None:
+    here.use_a_real_node()
     (here.agent_directory / "models.json").write_text("[" * 100_000)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _write_pi_files)
 def _list_in_auth(here: Installation) -> None:
+    here.use_a_real_node()
     (here.agent_directory / "auth.json").write_text("[]")
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_READABLE, _write_pi_files)
 def _auth_without_permission(here: Installation) -> None:
+    here.use_a_real_node()
     (here.agent_directory / "auth.json").chmod(0)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILES, _write_pi_files)
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_READABLE, _write_pi_files)
 def _auth_that_is_a_fifo(here: Installation) -> None:
+    here.use_a_real_node()
     (here.agent_directory / "auth.json").unlink()
     os.mkfifo(here.agent_directory / "auth.json")
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_ENTRIES, _remove_pi_files)
+def _setting_of_another_type(here: Installation) -> None:
+    here.use_a_real_node()
+    (here.agent_directory / "settings.json").write_text('{"httpIdleTimeoutMs": -1}')
+
+
+def _say_that_all_is_well(here: Installation) -> None:
+    here.say(answers(WELL))
+
+
+@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_ENTRIES, _say_that_all_is_well)
+def _entry_that_pi_refuses(here: Installation) -> None:
+    here.say(answers(faults=["models_refused"]))
+
+
+@scene(Id.PROXY_INVALID, Remedy.PROXY, _say_that_all_is_well)
+def _proxy_that_is_none(here: Installation) -> None:
+    here.say(answers(proxies=False))
+
+
+@scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)
+def _sdk_that_cannot_be_loaded(here: Installation) -> None:
+    here.say('{"faults": [], "proxies": true}\n')
+
+
+@scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)
+def _sdk_without_what_is_used(here: Installation) -> None:
+    here.say(answers(WELL, exports=["VERSION"]))
+
+
+def _permit_the_agent_directory(here: Installation) -> None:
+    here.agent_directory.chmod(0o700)
+
+
+@scene(Id.PI_AGENT_DIRECTORY_NOT_WRITABLE, Remedy.WRITABLE_AGENT_DIRECTORY, _permit_the_agent_directory)
+def _read_only_agent_directory(here: Installation) -> None:
+    here.agent_directory.chmod(0o555)
+
+
+def _remove_the_lock(here: Installation) -> None:
+    lock = here.agent_directory / "auth.json.lock"
+    lock.rmdir() if lock.is_dir() else lock.unlink()
+
+
+@scene(Id.PI_LOCK_PRESENT, Remedy.REMOVE_LOCK, _remove_the_lock)
+def _lock_that_was_left_behind(here: Installation) -> None:
+    (here.agent_directory / "auth.json.lock").mkdir()
+
+
+@scene(Id.PI_LOCK_PRESENT, Remedy.REMOVE_LOCK, _remove_the_lock)
+def _lock_that_is_a_file(here: Installation) -> None:
+    (here.agent_directory / "auth.json.lock").write_text("")
+
+
+def _say(here: Installation, judgement: dict[str, Any]) -> None:
+    """Of profiles that no extension can mend."""
+    profile = {"default": True, "permissionProfile": "read-only", "provider": "p", "model": "m", "thinkingLevel": "off"}
+    here.configure(executionProfiles={"reader": profile})
+    here.say(answers(judgement))
+
+
+@scene(Id.PROFILE_PROVIDER_UNKNOWN, Remedy.PROFILE_PROVIDER, _say_that_all_is_well)
+def _unknown_provider(here: Installation) -> None:
+    _say(here, judged({"provider": False}))
+
+
+@scene(Id.PROFILE_MODEL_UNKNOWN, Remedy.PROFILE_MODEL, _say_that_all_is_well)
+def _unknown_model(here: Installation) -> None:
+    _say(here, judged({"provider": True, "model": False}))
+
+
+@scene(Id.PROFILE_AUTHENTICATION_MISSING, Remedy.LOG_IN, _say_that_all_is_well)
+def _no_login(here: Installation) -> None:
+    _say(here, judged({"provider": True, "model": True, "check_auth": False}))
+
+
+@scene(Id.PROFILE_AUTHENTICATION_UNAVAILABLE, Remedy.LOG_IN_AGAIN, _say_that_all_is_well)
+def _key_that_cannot_be_had(here: Installation) -> None:
+    _say(here, judged({"provider": True, "model": True, "check_auth": True, "get_auth": None}))
+
+
+@scene(Id.PROFILE_MODEL_UNAVAILABLE, Remedy.AVAILABLE_MODEL, _say_that_all_is_well)
+def _model_of_another_plan(here: Installation) -> None:
+    _say(here, judged({**YES, "availability": False}))
+
+
+@scene(Id.PROFILE_THINKING_LEVEL_UNAVAILABLE, Remedy.THINKING_LEVEL, _say_that_all_is_well)
+def _level_that_would_be_another(here: Installation) -> None:
+    _say(here, judged(YES, level="low"))
 
 
 def _set_the_variable(here: Installation) -> None:
@@ -451,7 +549,7 @@ def _runtime_in_the_workspace(here: Installation) -> None:
 
 @scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.RUNTIME_OUTSIDE, _remove_runtime_section)
 def _configured_node_in_the_workspace(here: Installation) -> None:
-    here.configure(runtime={"node": str(program(here.workspace / "node"))})
+    here.configure(runtime={"node": str(here.node_program(here.workspace / "node"))})
 
 
 def _usual_state_directory(here: Installation) -> None:

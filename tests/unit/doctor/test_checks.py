@@ -7,20 +7,25 @@ from typing import Any
 
 import pytest
 
-from pi_session_mcp.doctor.checks import MINIMUM_PYTHON, Check, decide
+from pi_session_mcp.doctor.checks import MINIMUM_PYTHON, decide
 from pi_session_mcp.doctor.facts import (
     NO_HOME,
-    AgentFiles,
+    AgentStore,
     Configured,
     Facts,
+    Greeted,
     Held,
+    NoAgentDirectory,
     Package,
     Part,
     Pinned,
+    PiSeen,
+    ProfileSeen,
     State,
     Unseen,
     Workspace,
 )
+from pi_session_mcp.doctor.made import Check
 from pi_session_mcp.doctor.words import ORDER, TABLE, Id, Remedy, Severity
 from pi_session_mcp.extensions.outcomes import VERDICTS, Condition
 from pi_session_mcp.platform.directory import Directory
@@ -31,7 +36,8 @@ FINE = Facts(
     package=Package(metadata_readable=True),
     node=Part("ok", configured=False),
     sdk=Part("ok", configured=False),
-    agent_files=AgentFiles.FINE,
+    pi=PiSeen(Greeted.WHOLE, (), proxies=True, profiles=(ProfileSeen("p"),)),
+    agent_store=AgentStore.FINE,
     ignored_variable=None,
     configuration=Configured(),
     has_coding_profile=True,
@@ -60,7 +66,7 @@ def test_every_check_is_made_when_everything_was_seen_and_fine() -> None:
         ("package", Id.PACKAGE_METADATA_UNREADABLE),
         ("node", Id.NODE_MISSING),
         ("sdk", Id.PI_RUNTIME_MISSING),
-        ("agent_files", Id.PI_CONFIGURATION_INVALID),
+        ("pi", Id.PI_CONFIGURATION_INVALID),
         ("configuration", Id.CONFIG_UNREADABLE),
         ("has_search_tools", Id.SEARCH_TOOLS_MISSING),
         ("has_temporary_directory", Id.TEMPORARY_DIRECTORY_UNUSABLE),
@@ -89,7 +95,7 @@ def test_a_pin_of_unknown_state_is_not_fine(status: str | None) -> None:
 
 
 def test_without_a_home_there_are_no_files_of_pi_and_no_extensions() -> None:
-    facts = replace(FINE, agent_files=AgentFiles.NO_HOME, pins=(Pinned("p", "ext", NO_HOME),))
+    facts = replace(FINE, pi=NoAgentDirectory(), pins=(Pinned("p", "ext", NO_HOME),))
 
     assert found(facts) == [
         (Id.PI_CONFIGURATION_INVALID, Remedy.AGENT_DIRECTORY),

@@ -15,7 +15,18 @@ from pi_session_mcp.cli.examination import outcome
 from pi_session_mcp.cli.render import failure_report, human_text, json_report
 from pi_session_mcp.cli.streams import Form
 from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.facts import Part, Refused, State, Unnamed, Unseen, Workspace
+from pi_session_mcp.doctor.facts import (
+    NoAgentDirectory,
+    Part,
+    Pinned,
+    PiSeen,
+    ProfileSeen,
+    Refused,
+    State,
+    Unnamed,
+    Unseen,
+    Workspace,
+)
 from pi_session_mcp.doctor.report import Report
 from pi_session_mcp.doctor.words import TABLE, Severity
 from pi_session_mcp.errors import ExitStatus
@@ -33,6 +44,9 @@ WARNED = replace(FINE, state=State.FILE_SYSTEM)
 BROKEN = replace(WARNED, sdk=Part("pi_runtime_missing", configured=False))
 REFUSED = replace(FINE, configuration=Refused("config_invalid", "is required", pointer="/workspaces"))
 UNREAD = replace(FINE, configuration=Refused("config_invalid", "must be UTF-8 text", line=3, column=1))
+
+assert isinstance(FINE.pi, PiSeen)
+_PI = FINE.pi
 
 
 def report_of(facts: Facts) -> Report:
@@ -98,7 +112,7 @@ def test_the_published_schema_is_that_of_the_program_and_pins_every_id() -> None
 
 
 @pytest.mark.parametrize(
-    "part", ["package", "node", "sdk", "agent_files", "configuration", "has_search_tools", "state", "pending"]
+    "part", ["package", "node", "sdk", "pi", "agent_store", "configuration", "has_search_tools", "state", "pending"]
 )
 def test_a_report_on_what_could_not_be_seen_follows_the_schema(part: str) -> None:
     unseen: Any = {part: Unseen()}
@@ -146,3 +160,23 @@ def test_text_for_people_says_nothing_that_the_report_does_not() -> None:
 
     text = " ".join(" ".join(told(BROKEN)).split())
     assert all(remedy in text for remedy in remedies)
+
+
+def test_where_nothing_is_registered_that_is_the_next_step() -> None:
+    assert replace(report_of(FINE), is_registered=False).next_command == "pi-session-mcp setup"
+    assert replace(report_of(BROKEN), is_registered=False).next_command == "pi-session-mcp runtime install"
+
+
+def test_only_an_error_of_the_whole_installation_is_in_the_way_of_a_registration() -> None:
+    alone = replace(
+        FINE,
+        workspaces=(Workspace("w", Directory.MISSING),),
+        pins=(Pinned("p", "ext", "extension_missing"),),
+        pi=replace(_PI, profiles=(ProfileSeen("p", refused="unknown_provider"),)),
+    )
+
+    assert report_of(alone).worst is Severity.ERROR
+    assert not report_of(alone).prevents_registration
+    assert not report_of(WARNED).prevents_registration
+    assert report_of(BROKEN).prevents_registration
+    assert report_of(replace(FINE, pi=NoAgentDirectory())).prevents_registration

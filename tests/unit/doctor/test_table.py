@@ -17,7 +17,7 @@ from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.probe import World, look
-from pi_session_mcp.doctor.words import ALIAS, PIN, ROWS, TABLE, TARGET, Id, Remedy, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, Id, Remedy, Severity
 from pi_session_mcp.runtime.problem import CONFIGURED_NODE, CONFIGURED_SDK
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.support.installation import Installation
@@ -99,7 +99,7 @@ def test_the_same_trouble_has_the_same_sentence_in_every_command() -> None:
 
 def test_subjects_that_vary_are_aliases_or_pins(here: Installation) -> None:
     for check in here.report().checks:
-        if ROWS[check.id].subject == ALIAS:
+        if ROWS[check.id].subject in {ALIAS, PROFILE}:
             assert re.fullmatch(ALIAS_PATTERN, check.subject)
         elif ROWS[check.id].subject == PIN:
             assert re.fullmatch(f"{ALIAS_PATTERN}:ext", check.subject)

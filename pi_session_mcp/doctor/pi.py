@@ -1,0 +1,142 @@
+"""What Pi says of its own files and of what the profiles select: one run of Node, which can write and run nothing.
+
+`host/js/judge.mjs` answers with the very code that makes a session.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pi_session_mcp.doctor.facts import Greeted, PiSeen, ProfileSeen, Unasked, Unseen
+from pi_session_mcp.doctor.node import run
+from pi_session_mcp.errors import Code
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, PiFault
+from pi_session_mcp.host.selection import CHECKS, acceptable, level_refusal
+from pi_session_mcp.platform.text import utf8_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pi_session_mcp.config.model import ExecutionProfile
+
+SCRIPT: Final = Path(__file__).parents[1] / "host" / "js" / "judge.mjs"
+ANSWER_WITHIN_S: Final = 20.0
+_ANSWER_LIMIT_BYTES: Final = 4 * 1024 * 1024
+_GUARDED: Final = ("--permission", "--allow-fs-read=*")
+"""Node refuses whatever would write a file, run a program or load native code (22.13 and newer)."""
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Files(_Said):
+    faults: list[Annotated[PiFault, Field(strict=False)]]
+    proxies: bool
+
+
+class _Greeting(_Said):
+    node: str
+    sdk: str
+    exports: dict[str, bool]
+
+
+class _Greeted(_Said):
+    greeting: _Greeting
+
+
+class _Judged(_Said):
+    selection: int
+    found: dict[str, bool | None]
+    unseen: Annotated[Unasked, Field(strict=False)] | None
+    level: str | None
+
+
+_Line = _Files | _Greeted | _Judged
+
+
+def ask_pi(
+    node: Path, sdk: Path, bundle: Path | None, environ: Mapping[str, str], profiles: Mapping[str, ExecutionProfile]
+) -> PiSeen:
+    """Ask once, for all profiles. `environ` is that of a Pi host. What was not answered is not known."""
+    selections = list(dict.fromkeys(_selection(profile) for profile in profiles.values()))
+    question = {
+        "sdk": utf8_text(sdk),
+        "bundle": None if bundle is None else utf8_text(bundle),
+        "selections": [dict(zip(("provider", "model", "thinkingLevel"), one, strict=True)) for one in selections],
+    }
+    said = run(
+        (str(node), *_GUARDED, str(SCRIPT)),
+        environ,
+        given=json.dumps(question).encode(),
+        within_s=ANSWER_WITHIN_S,
+        limit_bytes=_ANSWER_LIMIT_BYTES,
+    )
+    lines = list(_understood(said.text))
+    judged = {line.selection: line for line in lines if isinstance(line, _Judged)}
+    return PiSeen(
+        greeted=_greeted(lines, ended_well=said.ended_well),
+        files=_files(lines),
+        proxies=all(line.proxies for line in lines if isinstance(line, _Files)),
+        profiles=tuple(
+            _profile(alias, profile, judged.get(selections.index(_selection(profile))))
+            for alias, profile in profiles.items()
+        ),
+    )
+
+
+def _profile(alias: str, profile: ExecutionProfile, judged: _Judged | None) -> ProfileSeen:
+    may_be_extended = bool(profile.extensions)
+    if judged is None:
+        return ProfileSeen(alias, answered=False, may_be_extended=may_be_extended)
+    refused = _refusal(judged, profile.thinking_level)
+    return ProfileSeen(alias, refused=refused, unasked=judged.unseen, may_be_extended=may_be_extended)
+
+
+def _refusal(judged: _Judged, thinking_level: str) -> Code | None:
+    """With which code a start would be refused, by the rules of the start."""
+    for step in CHECKS:
+        if step.step == "get_auth" and judged.unseen is not None:
+            continue
+        code = step.refusal(found=judged.found.get(step.step))
+        if code is not None:
+            return code
+    return Code.PI_SESSION_CREATION_FAILED if judged.level is None else level_refusal(thinking_level, judged.level)
+
+
+def _selection(profile: ExecutionProfile) -> tuple[str, str, str]:
+    return profile.provider, profile.model, profile.thinking_level
+
+
+def _greeted(lines: Sequence[_Line], *, ended_well: bool) -> Greeted:
+    greeting = next((line.greeting for line in lines if isinstance(line, _Greeted)), None)
+    if greeting is None:
+        return Greeted.NOT
+    hello = HelloResult(protocol=PROTOCOL_VERSION, node=greeting.node, sdk=greeting.sdk, exports=greeting.exports)
+    if not acceptable(hello):
+        return Greeted.NOT
+    return Greeted.WHOLE if ended_well else Greeted.BROKEN_OFF
+
+
+def _files(lines: Sequence[_Line]) -> tuple[PiFault, ...] | Unseen:
+    seen = [line for line in lines if isinstance(line, _Files)]
+    if not seen:
+        return Unseen()
+    return tuple(fault for line in seen for fault in line.faults)
+
+
+def _understood(text: bytes) -> Iterator[_Line]:
+    """Each whole line, up to the first that is none of ours."""
+    for line in text.split(b"\n")[:-1]:
+        for kind in (_Files, _Greeted, _Judged):
+            try:
+                yield kind.model_validate_json(line)
+                break
+            except ValidationError:
+                continue
+        else:
+            return

@@ -1,0 +1,60 @@
+// Pi's stored credentials for somebody who only looks: nothing is locked, written, renewed or run.
+
+/** @typedef {{ isCommandConfigValue(text: string): boolean, resolveConfigValue(text: string, env?: object): string | undefined }} Values */
+
+/**
+ * How Pi reads a key that stands for something else (`$NAME`, `!command`). It is no published entry, so it may be
+ * missing; then keys are taken as they stand.
+ * @param {string} entry the SDK's
+ * @returns {Promise<Values | undefined>}
+ */
+export async function valuesOf(entry) {
+  const { pathToFileURL } = await import("node:url");
+  return import(new URL("core/resolve-config-value.js", pathToFileURL(entry)).href).catch(() => undefined);
+}
+
+/** In place of Pi's `AuthStorage`, and with the same answers as far as they can be had without doing anything. */
+export class SeenCredentials {
+  #stored;
+  #values;
+  /** Providers whose login would have to be renewed to be used. @type {Set<string>} */
+  renewals = new Set();
+
+  /**
+   * @param {Record<string, any>} stored what `auth.json` holds
+   * @param {Values | undefined} values
+   */
+  constructor(stored, values) {
+    this.#stored = stored;
+    this.#values = values;
+  }
+
+  /** @param {string} provider */
+  async read(provider) {
+    const credential = this.#stored[provider];
+    if (credential?.type !== "api_key" || typeof credential.key !== "string" || this.hasCommand(provider)) return credential;
+    const resolve = this.#values?.resolveConfigValue;
+    return resolve ? { ...credential, key: resolve(credential.key, credential.env) } : credential;
+  }
+
+  /** @param {string} provider whether only a command would tell the key */
+  hasCommand(provider) {
+    const key = this.#stored[provider]?.key;
+    return typeof key === "string" && key.startsWith("!");
+  }
+
+  async list() {
+    return Object.entries(this.#stored).map(([providerId, credential]) => ({ providerId, type: credential?.type }));
+  }
+
+  /** @param {string} provider @returns {Promise<never>} */
+  async modify(provider) {
+    this.renewals.add(provider);
+    throw new Error("nothing is changed");
+  }
+
+  /** @returns {Promise<never>} */
+  async delete() {
+    throw new Error("nothing is changed");
+  }
+}

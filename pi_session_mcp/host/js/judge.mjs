@@ -1,0 +1,138 @@
+// What the doctor asks Pi: whether its files can be used, and whether it has what each profile selects. The answers come
+// from the code that makes a session. Started with Node's permission model, so that nothing can be written or run; no
+// lock is taken, no login renewed, and no extension loaded.
+//
+// On standard input one JSON object with `sdk`, `bundle` and `selections`; on standard output one answer a line.
+
+import { readFileSync, writeSync } from "node:fs";
+import { SeenCredentials, valuesOf } from "./credentials.mjs";
+import { Failure } from "./errors.mjs";
+import { areUsable, proxiesOf } from "./network.mjs";
+import { readPiFiles } from "./pi_files.mjs";
+import { greetingOf, loadSdk } from "./sdk.mjs";
+import { isFound } from "./selection.mjs";
+import { makeServices } from "./services.mjs";
+
+/** @typedef {import("./sdk.d.ts").RequestOf["check"]["step"]} Step */
+/** @typedef {{ provider: string, model: string, thinkingLevel: string }} Selection */
+/** @typedef {Awaited<ReturnType<typeof readPiFiles>>} PiFiles */
+
+const STDIN = 0;
+const STDOUT = 1;
+const STEP_MS = 5000;
+/** @type {Step[]} */
+const STEPS = ["provider", "model", "check_auth", "get_auth", "availability"];
+/** No directory can be made below a device. */
+const ROOT = "/";
+
+/** @param {object} answer */
+function say(answer) {
+  writeSync(STDOUT, `${JSON.stringify(answer)}\n`);
+}
+
+/** Pi's view of its files, and what of it cannot be told without doing something. */
+class Pi {
+  #sdk;
+  #services;
+  #files;
+  #credentials;
+
+  /**
+   * @param {import("./sdk.d.ts").Sdk} sdk
+   * @param {import("./sdk.d.ts").Services} services
+   * @param {PiFiles} files
+   * @param {SeenCredentials} credentials
+   */
+  constructor(sdk, services, files, credentials) {
+    this.#sdk = sdk;
+    this.#services = services;
+    this.#files = files;
+    this.#credentials = credentials;
+  }
+
+  /**
+   * The answer to each question up to the first that is not yes: `null` for a failure to answer.
+   * @param {Selection} selection
+   */
+  async judge(selection) {
+    /** @type {Record<string, boolean | null>} */
+    const found = {};
+    let unseen = null;
+    for (const step of STEPS) {
+      if (step === "get_auth" && this.#needsACommand(selection.provider)) {
+        unseen = "command";
+        continue;
+      }
+      const answer = await this.#ask(step, selection);
+      if (step === "get_auth" && this.#credentials.renewals.has(selection.provider)) {
+        unseen = "renewal";
+        continue;
+      }
+      found[step] = answer;
+      if (!answer) return { found, unseen, level: null };
+    }
+    return { found, unseen, level: await this.#level(selection).catch(() => null) };
+  }
+
+  /** @param {Step} step @param {Selection} selection */
+  #ask(step, { provider, model }) {
+    const question = { step, provider, model };
+    return isFound(this.#services.modelRuntime, question, AbortSignal.timeout(STEP_MS)).catch(() => null);
+  }
+
+  /** @param {Selection} selection the level that a session would have */
+  async #level({ provider, model: id, thinkingLevel }) {
+    const model = this.#services.modelRuntime.getModel(provider, id);
+    const sessionManager = this.#sdk.SessionManager.inMemory(ROOT);
+    const made = { ...this.#services, model, thinkingLevel, tools: [], customTools: [], sessionManager };
+    const { session } = await this.#sdk.createAgentSession(made);
+    const level = session.thinkingLevel;
+    session.dispose();
+    return level;
+  }
+
+  /** @param {string} provider */
+  #needsACommand(provider) {
+    const providers = /** @type {Record<string, unknown> | undefined} */ (this.#files.models.providers);
+    return this.#credentials.hasCommand(provider) || holdsACommand(providers?.[provider]);
+  }
+}
+
+/** @param {unknown} value @returns {boolean} whether a text in it is one that Pi runs */
+function holdsACommand(value) {
+  if (typeof value === "string") return value.startsWith("!");
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsACommand);
+}
+
+/**
+ * @param {import("./sdk.d.ts").Sdk} sdk
+ * @param {string} entry
+ * @param {PiFiles} files
+ */
+async function open(sdk, entry, files) {
+  const credentials = new SeenCredentials(files.auth, await valuesOf(entry));
+  const modelsStore = { read: async () => undefined, write: async () => {}, delete: async () => {} };
+  const { signal } = new AbortController();
+  const options = { cwd: ROOT, entries: [], signal, route: { take() {} }, stores: { credentials, modelsStore } };
+  return new Pi(sdk, await makeServices(sdk, options), files, credentials);
+}
+
+/** @param {{ sdk: string, bundle: string | null, selections: Selection[] }} question */
+async function answer({ sdk: entry, bundle, selections }) {
+  const files = await readPiFiles(process.env["PI_CODING_AGENT_DIR"] ?? "");
+  const proxies = areUsable(proxiesOf(process.env, files.settings["httpProxy"]));
+  say({ faults: files.faults, proxies });
+  const { sdk } = await loadSdk(entry, bundle);
+  say({ greeting: greetingOf(sdk) });
+  if (files.faults.length > 0 || !proxies) return;
+  const pi = await open(sdk, entry, files);
+  for (const [place, selection] of selections.entries()) say({ selection: place, ...(await pi.judge(selection)) });
+}
+
+try {
+  await answer(JSON.parse(readFileSync(STDIN, "utf-8")));
+} catch (error) {
+  if (error instanceof Failure && error.reason) say({ faults: [error.reason], proxies: true });
+  else process.exitCode = 1;
+}
+process.exit();
