@@ -12,6 +12,7 @@ from pi_session_mcp.host.process import SCRIPT
 from tests.support.raw_host import WAIT_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pi_session_mcp.runtime.locate import Runtime
@@ -25,7 +26,9 @@ const textOf = (result) => result.content?.[0].text ?? result;
 """
 
 
-def run_in_node(runtime: Runtime, home: Path, body: str, *, path: str = "", **given: object) -> Any:
+def run_in_node(
+    runtime: Runtime, home: Path, body: str, given: Mapping[str, object] | None = None, *, path: str = ""
+) -> Any:
     """What the program returns, as JSON, with `sdk`, `load`, `told`, `textOf` and `given` at hand.
 
     `path` comes before the directories of `PATH` in which programs are looked for.

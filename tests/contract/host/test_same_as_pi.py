@@ -82,6 +82,10 @@ READ: list[dict[str, object]] = [
 ]
 
 
+def both(workspace: Path) -> dict[str, object]:
+    return {"cwd": str(workspace), "root": str(workspace)}
+
+
 @pytest.fixture
 def filled(workspace: Path) -> Path:
     (workspace / "src/deep").mkdir(parents=True)
@@ -115,7 +119,7 @@ def test_a_result_is_the_one_of_pi(runtime: Runtime, filled: Path, tmp_path: Pat
     cases = [("grep", one) for one in GREP] + [("ls", one) for one in LS] + [("read", one) for one in READ]
     given = {"cwd": str(filled), "root": str(filled) if root else None, "cases": cases}
 
-    answers = run_in_node(runtime, tmp_path, BOTH, **given)
+    answers = run_in_node(runtime, tmp_path, BOTH, given)
 
     for case, (ours, pis) in zip(cases, answers, strict=True):
         # Ripgrep's threads find files in any order.
@@ -140,7 +144,7 @@ def test_an_odd_range_selects_what_slicing_would(runtime: Runtime, workspace: Pa
     (workspace / "file").write_text("one\ntwo\nthree\n")
     cases = [("read", {"path": "file", **given}) for given, _ in ODD_RANGES]
 
-    answers = run_in_node(runtime, tmp_path, BOTH, cwd=str(workspace), root=str(workspace), cases=cases)
+    answers = run_in_node(runtime, tmp_path, BOTH, {**both(workspace), "cases": cases})
 
     for (said, _), (given, lines) in zip(answers, ODD_RANGES, strict=True):
         shown = said.split("\n\n[")[0] if "more lines in file" in said else said
@@ -151,6 +155,6 @@ def test_a_repository_is_searched_as_pi_does(runtime: Runtime, filled: Path, tmp
     subprocess.run(["git", "init", "-q", filled], check=True)
     cases = [("grep", {"pattern": "needle"})]
 
-    [[ours, pis]] = run_in_node(runtime, tmp_path, BOTH, cwd=str(filled), root=str(filled), cases=cases)
+    [[ours, pis]] = run_in_node(runtime, tmp_path, BOTH, {**both(filled), "cases": cases})
 
     assert sorted(ours.split("\n")) == sorted(pis.split("\n"))

@@ -15,6 +15,8 @@ import pytest
 from tests.support.host_script import run_in_node
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pi_session_mcp.runtime.locate import Runtime
 
 OUTSIDE = "This session can only access files and directories inside its workspace."
@@ -74,6 +76,10 @@ def workspace(workspace: Path) -> Path:
     return workspace
 
 
+def asked(workspace: Path, tool: str, parameters: Mapping[str, object]) -> dict[str, object]:
+    return {"tool": tool, "cwd": str(workspace), "parameters": parameters}
+
+
 @pytest.mark.parametrize("returns", [False, True], ids=["there", "there and back"])
 @pytest.mark.parametrize("path", [".", "sub", "sub/deep"])
 @pytest.mark.parametrize(("tool", "given"), SEARCHES)
@@ -92,9 +98,7 @@ def test_a_directory_that_becomes_a_link_out_shows_nothing_of_there(
     programs = ripgrep_that_does(tmp_path, runtime, swap(place, outside), back(place) if returns else "")
     parameters = {**given, "path": path}
 
-    said = run_in_node(
-        runtime, tmp_path, CALL, path=str(programs), tool=tool, cwd=str(workspace), parameters=parameters
-    )
+    said = run_in_node(runtime, tmp_path, CALL, asked(workspace, tool, parameters), path=str(programs))
 
     assert "canary" not in said
     if path != "." and not returns:
@@ -127,9 +131,9 @@ def test_a_search_begins_in_the_directory_that_was_looked_at(
     runtime: Runtime, tmp_path: Path, workspace: Path, outside: Path, tool: str, given: dict[str, object]
 ) -> None:
     parameters = {**given, "path": "sub"}
-    known = {"tool": tool, "cwd": str(workspace), "outside": str(outside), "parameters": parameters}
+    known = {**asked(workspace, tool, parameters), "outside": str(outside)}
 
-    said = run_in_node(runtime, tmp_path, SWAPPED_WHILE_STARTING + CALL, **known)
+    said = run_in_node(runtime, tmp_path, SWAPPED_WHILE_STARTING + CALL, known)
 
     assert "canary" not in said
     assert "deep/own" in said
@@ -143,9 +147,7 @@ def test_a_directory_that_goes_away_is_named_by_nothing_of_ours(
     programs = ripgrep_that_does(tmp_path, runtime, gone, "")
     parameters = {**given, "path": "sub"}
 
-    said = run_in_node(
-        runtime, tmp_path, CALL, path=str(programs), tool=tool, cwd=str(workspace), parameters=parameters
-    )
+    said = run_in_node(runtime, tmp_path, CALL, asked(workspace, tool, parameters), path=str(programs))
 
     assert said == f"threw {OUTSIDE}"
 
@@ -155,9 +157,7 @@ def test_a_file_that_is_replaced_during_a_search_is_left_out(runtime: Runtime, t
     programs = ripgrep_that_does(tmp_path, runtime, "", f"echo another > {replaced}.new; mv {replaced}.new {replaced}")
     parameters = {"pattern": "inside", "path": "sub"}
 
-    said = run_in_node(
-        runtime, tmp_path, CALL, path=str(programs), tool="grep", cwd=str(workspace), parameters=parameters
-    )
+    said = run_in_node(runtime, tmp_path, CALL, asked(workspace, "grep", parameters), path=str(programs))
 
     found, note = said.split("\n\n")
     assert sorted(found.split("\n")) == ["deep/own:1: inside", "file:1: inside"]

@@ -109,7 +109,7 @@ def test_a_read_ends_where_its_bound_is(runtime: Runtime, tmp_path: Path) -> Non
         return [await lengths({ maxBytes: 100 }), await lengths({ maxBytes: 99 }), await lengths({ withinMs: -1 })];
     """
 
-    answer = run_in_node(runtime, tmp_path, body, file=str(tmp_path / "file"))
+    answer = run_in_node(runtime, tmp_path, body, {"file": str(tmp_path / "file")})
 
     assert answer == [[100, False], [99, True], [100, False]]
 
@@ -160,7 +160,7 @@ def test_a_search_ends_in_time_with_what_it_has(runtime: Runtime, tmp_path: Path
     )
     program.chmod(0o755)
 
-    said = run_in_node(runtime, tmp_path, body, program=str(program), cwd=str(workspace), tool=tool)
+    said = run_in_node(runtime, tmp_path, body, {"program": str(program), "cwd": str(workspace), "tool": tool})
 
     early = "The search took too long and was ended early: there may be more. Search a smaller directory"
     if tool == "grep":
@@ -212,7 +212,7 @@ def test_a_change_is_costly_by_what_it_goes_through(runtime: Runtime, tmp_path: 
           isCostly(length, Array(count).fill({ oldText: text(oldText), newText: text(newText) })));
     """
 
-    answers = run_in_node(runtime, tmp_path, body, costs=COSTS)
+    answers = run_in_node(runtime, tmp_path, body, {"costs": COSTS})
 
     assert answers == [costly for *_, costly in COSTS]
 
