@@ -10,6 +10,7 @@ import base64
 import csv
 import hashlib
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ _MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
 _MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"pi[-_.]session[-_.]mcp", re.IGNORECASE)
 _REQUIRES: Final = re.compile(r">=\s*(\d{1,3})\.(\d{1,3})", re.ASCII)
+_PACKAGE: Final = "pi_session_mcp"
+_RELEASED: Final = frozenset({"METADATA", "entry_points.txt"})
 _ALGORITHMS: Final = frozenset({"sha256", "sha384", "sha512"})
 
 
@@ -102,7 +105,19 @@ def _record(information: Path) -> list[tuple[str, str]] | None:
         return None
     if any(len(row) != 3 for row in rows) or "pi_session_mcp/__init__.py" not in {row[0] for row in rows}:
         return None
-    return [(path, stated) for path, stated, _size in rows if stated]
+    return [(path, stated) for path, stated, _size in rows if stated and _is_ours(path)]
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file holds what was released, so that nobody but us has a reason to change it.
+
+    Installers write programs of their own (`bin`), rewrite their first lines afterwards, note what they did beside
+    the metadata, compile, and pack or move what lies outside of the package.
+    """
+    directory, _, name = os.path.normpath(path).partition("/")
+    if directory == _PACKAGE:
+        return not name.endswith(".pyc")
+    return directory.endswith(".dist-info") and name in _RELEASED
 
 
 def _is_as_recorded(path: Path, stated: str) -> bool:

@@ -50,7 +50,8 @@ TABLE: Final = (
         "package files",
         "unchanged",
         "changed since the installation",
-        "A file of this package is missing or differs from what was installed. Editable installs are not compared.",
+        "A file of this package is missing or differs from what was installed. What installers write themselves, such "
+        "as the program in `bin`, is not compared, and neither are editable installs.",
         (Remedy.REINSTALL,),
     ),
     Row(

@@ -131,6 +131,18 @@ def test_the_installed_program_says_its_version_and_its_schema(installed: Instal
     assert json.loads(schema.stdout)["title"] == "pi-session-mcp configuration"
 
 
+def test_a_first_line_that_pipx_has_changed_is_no_change_of_the_package(installed: Installed) -> None:
+    script = installed.program.read_text()
+    first, rest = script.split("\n", 1)
+    try:
+        installed.program.write_text(f"{first} -E\n{rest}")  # pipx 1.18
+        checks = {check["id"]: check["severity"] for check in installed.report("doctor")["checks"]}
+    finally:
+        installed.program.write_text(script)
+
+    assert checks["package_modified"] == "ok"
+
+
 def test_the_installed_program_knows_the_runtime_beside_itself_and_shows_the_main_job(installed: Installed) -> None:
     ensure_installed()
     before = installed.report("runtime", "status")

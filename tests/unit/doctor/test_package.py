@@ -42,6 +42,57 @@ def test_files_that_no_installer_wrote_are_not_compared(site: Path) -> None:
     assert not look_at_package(site).modified
 
 
+def recorded(site: Path, *paths: str) -> None:
+    """Note these files in the record as installed with another content."""
+    rows = "".join(f"{path},sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n" for path in paths)
+    record(site).write_text(record(site).read_text() + rows)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../../bin/pi-session-mcp",  # pipx writes -E into its first line, conda another prefix
+        "../../Scripts/pi-session-mcp.exe",
+        "../../../share/man/man1/pi-session-mcp.1",  # a distribution compresses it
+        "bin/pi-session-mcp",  # pip --target
+        "pi_session_mcp-0.1.0.dist-info/INSTALLER",
+        "pi_session_mcp-0.1.0.dist-info/REQUESTED",
+        "pi_session_mcp-0.1.0.dist-info/direct_url.json",
+        "pi_session_mcp-0.1.0.dist-info/uv_cache.json",
+        "pi_session_mcp/__pycache__/__init__.cpython-311.pyc",
+    ],
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_installers_write_is_not_judged(site: Path, path: str, is_there: bool) -> None:  # noqa: FBT001
+    if is_there:
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_text("#!/usr/bin/python -E\n")
+    recorded(site, path)
+
+    seen = look_at_package(site)
+
+    assert (seen.metadata_readable, seen.modified) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pi_session_mcp/__main__.py",
+        "pi_session_mcp/part/data.json",
+        "pi_session_mcp/../pi_session_mcp/__main__.py",
+        "pi_session_mcp-0.1.0.dist-info/METADATA",
+        "pi_session_mcp-0.1.0.dist-info/entry_points.txt",
+    ],
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_was_released_is_judged(site: Path, path: str, is_there: bool) -> None:  # noqa: FBT001
+    if is_there and not (site / path).exists():
+        (site / path).write_text("changed")
+    recorded(site, path)
+
+    assert look_at_package(site).modified
+
+
 @pytest.mark.parametrize("text", ["", "[]", "a,b\n", "other/__init__.py,sha256=x,1\n", '"'])
 def test_a_record_that_lists_no_package_is_damaged(site: Path, text: str) -> None:
     record(site).write_text(text)
