@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pi_session_mcp.keeper import kept
-from pi_session_mcp.setup.clients.base import ClientOutput, CommandFailed, CommandFailure
+from pi_session_mcp.setup.clients.base import SAID_LIMIT_BYTES, ClientOutput, CommandFailed, CommandFailure
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from pi_session_mcp.keeper.kept import Kept
-    from pi_session_mcp.setup.clients.base import ClientCommand
+    from pi_session_mcp.setup.clients.base import ClientCommand, Conversation
     from pi_session_mcp.setup.fence import Fence
     from pi_session_mcp.setup.steps import OnStep
 
@@ -50,7 +50,7 @@ class Guarded:
         """
         self.on_step(self.doing.at("starting"), None)
         try:
-            said = _Output()
+            said = _Streams(command.conversation)
         except OSError:
             raise CommandFailed(CommandFailure.NOT_STARTED) from None
         try:
@@ -72,9 +72,11 @@ class Guarded:
         self.on_step(self.doing.at("done"), None)
         return output
 
-    def _start(self, command: ClientCommand, said: _Output) -> Kept:
+    def _start(self, command: ClientCommand, said: _Streams) -> Kept:
         held = None if self.fence is None else self.fence.descriptor
         descriptors = {} if held is None else {FENCE_DESCRIPTOR: held}
+        if said.input is not None:
+            descriptors[0] = said.input
         try:
             return kept.start(
                 kept.Command(
@@ -92,7 +94,7 @@ class Guarded:
         finally:
             said.close_theirs()
 
-    async def _follow(self, keeper: Kept, said: _Output) -> None:
+    async def _follow(self, keeper: Kept, said: _Streams) -> None:
         """Until the command has ended and its output too, or one of them is beyond its bound."""
         try:
             await keeper.started()
@@ -108,9 +110,15 @@ class Guarded:
 
 
 @dataclass(slots=True)
-class _Output:
-    """Both streams of a command: our ends, its ends, and what came. Raises `OSError`; nothing is left open then."""
+class _Streams:
+    """The streams of a command: our ends, its ends, and what came. Raises `OSError`; nothing is left open then.
 
+    What there is to say is in the pipe before the command starts. `telling` is our end of it, as long as it is open.
+    """
+
+    conversation: Conversation | None = None
+    telling: int | None = None
+    input: int | None = None
     ours: list[int] = field(default_factory=list)
     theirs: list[int] = field(default_factory=list)
     said: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
@@ -118,9 +126,15 @@ class _Output:
     is_too_large: bool = False
 
     def __post_init__(self) -> None:
-        for reading, writing in kept.open_pipes(2):
+        streams = kept.open_pipes(2 if self.conversation is None else 3)
+        for reading, writing in streams[:2]:
             self.ours.append(reading)
             self.theirs.append(writing)
+        if self.conversation is not None:
+            ((self.input, self.telling),) = streams[2:]
+            self.theirs.append(self.input)
+            assert len(self.conversation.says) <= SAID_LIMIT_BYTES
+            os.write(self.telling, self.conversation.says)
 
     @property
     def output(self) -> int:
@@ -140,8 +154,15 @@ class _Output:
     def close(self) -> None:
         """Close everything that is open."""
         self.close_theirs()
+        self.hang_up()
         while self.ours:
             os.close(self.ours.pop())
+
+    def hang_up(self) -> None:
+        """Let the command see the end of its input."""
+        if self.telling is not None:
+            os.close(self.telling)
+            self.telling = None
 
     async def read(self, scope: anyio.CancelScope) -> None:
         """Both streams to their end; cancels `scope` when they are longer than they may be."""
@@ -153,6 +174,8 @@ class _Output:
     async def _read(self, descriptor: int, into: bytearray, scope: anyio.CancelScope) -> None:
         async for chunk in _chunks(descriptor):
             into += chunk
+            if self.conversation is not None and self.conversation.is_over(bytes(self.said[0])):
+                self.hang_up()
             if sum(map(len, self.said)) > OUTPUT_LIMIT_BYTES:
                 self.is_too_large = True
                 scope.cancel()
@@ -167,7 +190,7 @@ async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _judge(keeper: Kept, said: _Output, *, timed_out: bool) -> ClientOutput:
+def _judge(keeper: Kept, said: _Streams, *, timed_out: bool) -> ClientOutput:
     """The output of a command that ended by itself. Raises `CommandFailed` for every other end."""
     if keeper.unsure:
         raise CommandFailed(CommandFailure.UNKNOWN_PROCESSES)

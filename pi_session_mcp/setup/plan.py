@@ -19,6 +19,7 @@ class Scene:
 
     `live` is the fingerprint of what is registered, where all of it could be read. `intent` is the fingerprint of our
     registration, and `release` the hash of this installation. `other_scope` is the one that is shown instead.
+    `is_disabled` says that the client would not start what is registered.
     """
 
     seen: Seen
@@ -27,6 +28,7 @@ class Scene:
     intent: str
     release: str
     other_scope: str | None = None
+    is_disabled: bool = False
 
     @property
     def is_ours(self) -> bool:
@@ -72,6 +74,7 @@ _UNREADABLE = Settled(Status.UNSUPPORTED, SetupCode.INSPECT_FAILED)
 _MOVED = Settled(Status.DIVERGENT, SetupCode.REGISTRATION_FINGERPRINT_MISMATCH)
 _REBUILT = Settled(Status.DIVERGENT, SetupCode.RELEASE_BINDING_MISMATCH)
 _UNCHANGED = Settled(Status.UNCHANGED, SetupCode.ALREADY_EQUIVALENT)
+_DISABLED = Settled(Status.DIVERGENT, SetupCode.REGISTRATION_DISABLED)
 _NOT_OWNED = Settled(Status.FAILED, SetupCode.OWNERSHIP_UNAVAILABLE)
 
 
@@ -86,6 +89,8 @@ def foresee(scene: Scene) -> Settled:
             return Settled(Status.ABSENT, SetupCode.ABSENT)
         case Seen.EQUIVALENT:
             return _against_record(scene) or Settled(Status.UNCHANGED, SetupCode.EQUIVALENT)
+        case Seen.DIVERGENT if _is_only_disabled(scene):
+            return _against_record(scene) or _DISABLED
         case Seen.DIVERGENT:
             return _MOVED if scene.is_ours else Settled(Status.DIVERGENT, SetupCode.DIVERGENT)
 
@@ -101,6 +106,10 @@ def plan_apply(scene: Scene) -> Plan:
             if scene.record is not None and scene.record.is_pending and scene.is_ours:
                 return Do(Act.OWN, SetupCode.PENDING_RECOVERED)
             return _against_record(scene) or _UNCHANGED
+        case Seen.DIVERGENT if _is_only_disabled(scene):
+            if scene.record is not None and scene.record.is_pending and scene.is_ours:
+                return Do(Act.OWN, SetupCode.PENDING_RECOVERED)
+            return _against_record(scene) or _DISABLED
         case Seen.DIVERGENT:
             if not scene.is_ours:
                 return Settled(Status.DIVERGENT, SetupCode.DIVERGENCE_REQUIRES_REPLACEMENT)
@@ -138,6 +147,10 @@ def plan_rebind(scene: Scene) -> Plan:
     if scene.is_bound_here and not scene.record.is_pending:
         return _UNCHANGED
     return Do(Act.OWN, SetupCode.REBOUND)
+
+
+def _is_only_disabled(scene: Scene) -> bool:
+    return scene.is_disabled and scene.live == scene.intent
 
 
 def _not_as_recorded(scene: Scene) -> Settled:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 ARGUMENTS: Final = ("serve",)
 
+PASSED_ON: Final = frozenset(
+    {
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+        *("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    }
+)
+"""Variables that people add to a registration because their client passes little on. They change the way to the network
+and not what is started; any other variable might (`LD_PRELOAD`, `NODE_OPTIONS`), and makes a registration another's."""
+
 _AMBIGUOUS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
@@ -35,6 +44,12 @@ class Registration:
         parts = [self.command, list(self.arguments), sorted(self.environment.items())]
         # ASCII, so that even a text that is not valid Unicode has exactly one form.
         return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+def without_passed_on(registration: Registration) -> Registration:
+    """The same without the variables that its owner may add."""
+    kept = {name: value for name, value in registration.environment.items() if name not in PASSED_ON}
+    return Registration(registration.command, registration.arguments, kept)
 
 
 def registration_of(executable: str, configuration: str) -> Registration:

@@ -52,6 +52,7 @@ class SetupCode(StrEnum):
     CLIENT_UNSUPPORTED = "client_unsupported"
     INSPECT_FAILED = "inspect_failed"
     HOME_UNAVAILABLE = "home_unavailable"
+    CLIENT_HOME_MISSING = "client_home_missing"
     LOCK_BUSY = "lock_busy"
     FILESYSTEM_UNSUPPORTED = "filesystem_unsupported"
     STATE_DIRECTORY_UNSAFE = "state_directory_unsafe"
@@ -64,6 +65,8 @@ class SetupCode(StrEnum):
     DIVERGENT = "divergent"
     ALREADY_EQUIVALENT = "already_equivalent"
     DIVERGENCE_REQUIRES_REPLACEMENT = "divergence_requires_replacement"
+    REGISTRATION_DISABLED = "registration_disabled"
+    SETTINGS_WOULD_BE_LOST = "settings_would_be_lost"
     REGISTRATION_FINGERPRINT_MISMATCH = "registration_fingerprint_mismatch"
     RELEASE_BINDING_MISMATCH = "release_binding_mismatch"
 

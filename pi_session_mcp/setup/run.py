@@ -184,7 +184,7 @@ class Course:
             place = client.place(target)
             ownership = Ownership(self._state)
             subject = Subject(target, client, place, self._intent, self._release, ownership, runner)
-            scene = await subject.look()
+            subject, scene = await subject.look()
             status, code = await self._settle(scene, subject, held)
             other = await self._other_scope(scene, subject, code)
         except CommandFailed as failed:
@@ -208,18 +208,20 @@ class Course:
                 settled = foresee(scene)
                 return settled.status, settled.code
             case Operation.VERIFY:
-                return await self._verify(scene, held)
+                return await self._verify(scene, subject, held)
             case Operation.APPLY | Operation.REBIND | Operation.ROLLBACK | Operation.REMOVE:
                 assert held is not None
                 return await carry_out(_plan(self.operation, scene), scene, subject, held)
         assert_never(self.operation)
 
-    async def _verify(self, scene: Scene, held: Fence | None) -> tuple[Status, SetupCode]:
+    async def _verify(self, scene: Scene, subject: Subject, held: Fence | None) -> tuple[Status, SetupCode]:
+        if scene.is_disabled and scene.live == scene.intent:
+            raise Stopped(SetupCode.REGISTRATION_DISABLED, Status.DIVERGENT)
         if scene.seen is not Seen.EQUIVALENT:
             raise Stopped(SetupCode.REGISTRATION_NOT_EQUIVALENT)
         await verify(
             Handshake(
-                registration=self._intent,
+                registration=subject.intent,
                 environ=self.world.environ,
                 directory=self._state / NEUTRAL,
                 tools=self.world.tools,
@@ -256,6 +258,8 @@ async def _require_usable(client: Client, target: Target, runner: Guarded) -> No
     """Raise `Stopped` unless the client is there, has a home, speaks as we know it, and has this scope here."""
     if not client.home_is_usable():
         raise Stopped(SetupCode.HOME_UNAVAILABLE)
+    if not client.has_home():
+        raise Stopped(SetupCode.CLIENT_HOME_MISSING)
     if not client.accepts(target):
         raise Stopped(SetupCode.CLIENT_UNSUPPORTED, Status.UNSUPPORTED)
     runner.doing = Doing.DISCOVER

@@ -30,6 +30,14 @@ class Step(StrEnum):
     PENDING_STAGED = "pending.staged"
     PENDING_DONE = "pending.done"
 
+    CHANGE_STARTING = "change.starting"
+    CHANGE_RUNNING = "change.running"
+    CHANGE_DONE = "change.done"
+
+    CONFIRM_CHANGE_STARTING = "confirm_change.starting"
+    CONFIRM_CHANGE_RUNNING = "confirm_change.running"
+    CONFIRM_CHANGE_DONE = "confirm_change.done"
+
     REMOVE_STARTING = "remove.starting"
     REMOVE_RUNNING = "remove.running"
     REMOVE_DONE = "remove.done"
@@ -69,6 +77,8 @@ class Doing(StrEnum):
     DISCOVER = "discover"
     INSPECT = "inspect"
     PENDING = "pending"
+    CHANGE = "change"
+    CONFIRM_CHANGE = "confirm_change"
     REMOVE = "remove"
     CONFIRM_ABSENT = "confirm_absent"
     ADD = "add"

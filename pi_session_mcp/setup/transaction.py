@@ -8,17 +8,18 @@ and the next run finishes what it finds (see `plan`). The fence is held througho
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
-from pi_session_mcp.setup.clients.base import CommandFailed, Seen
+from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Seen
 from pi_session_mcp.setup.ownership import Book, OwnershipUnavailable, Previous, Record
 from pi_session_mcp.setup.plan import Act, Do, Scene, Settled
 from pi_session_mcp.setup.result import SetupCode, Status
+from pi_session_mcp.setup.same import leads_to_the_same
 from pi_session_mcp.setup.steps import Doing
 
 if TYPE_CHECKING:
-    from pi_session_mcp.setup.clients.base import Client, Inspection
+    from pi_session_mcp.setup.clients.base import Client, Inspection, Settings
     from pi_session_mcp.setup.fence import Fence
     from pi_session_mcp.setup.guardian import Guarded
     from pi_session_mcp.setup.ownership import Ownership
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One target with all that it takes to look at it."""
+    """One target with all that it takes to look at it. `settings` are those that were seen there."""
 
     target: Target
     client: Client
@@ -37,19 +38,35 @@ class Subject:
     release: str
     ownership: Ownership
     runner: Guarded
+    settings: Settings = field(default_factory=dict)
 
     async def inspect(self, doing: Doing) -> Inspection:
         """What the client shows now. Raises `CommandFailed`."""
         self.runner.doing = doing
         return await self.client.inspect(self.runner, self.target, self.intent)
 
-    async def look(self) -> Scene:
-        """The target as it is. Raises `CommandFailed` or `OwnershipUnavailable`."""
+    async def look(self) -> tuple[Subject, Scene]:
+        """The target as it is, and what is wanted there. Raises `CommandFailed` or `OwnershipUnavailable`.
+
+        A registration that leads to the same by other paths, such as a link that is not on this shell's `PATH`, is
+        what is wanted, so that it is kept and not replaced.
+        """
         record = self.ownership.read().find(self.target, self.place)
         inspection = await self.inspect(Doing.INSPECT)
-        intent = self.intent.fingerprint()
-        live = intent if inspection.seen is Seen.EQUIVALENT else _fingerprint(inspection)
-        return Scene(inspection.seen, live, record, intent, self.release, inspection.other_scope)
+        intent, shown, seen = self.intent, inspection.registration, inspection.seen
+        if seen is Seen.DIVERGENT and shown is not None and leads_to_the_same(shown, intent):
+            intent, seen = shown, seen if inspection.is_disabled else Seen.EQUIVALENT
+        live = intent.fingerprint() if seen is Seen.EQUIVALENT else _fingerprint(inspection)
+        scene = Scene(
+            seen,
+            live,
+            record,
+            intent.fingerprint(),
+            self.release,
+            inspection.other_scope,
+            is_disabled=inspection.is_disabled,
+        )
+        return replace(self, intent=intent, settings=inspection.settings), scene
 
 
 def _fingerprint(inspection: Inspection) -> str | None:
@@ -67,6 +84,8 @@ async def carry_out(plan: Settled | Do, scene: Scene, subject: Subject, fence: F
     except OwnershipUnavailable:
         code = transaction.failure or SetupCode.OWNERSHIP_UNAVAILABLE
         return Status.FAILED, code
+    except _WouldLose:
+        return Status.DIVERGENT, SetupCode.SETTINGS_WOULD_BE_LOST
     except (CommandFailed, _NotSeen, OSError):
         return Status.FAILED, transaction.failure or SetupCode.OPERATION_FAILED
     return Status.OK, plan.code
@@ -74,6 +93,10 @@ async def carry_out(plan: Settled | Do, scene: Scene, subject: Subject, fence: F
 
 class _NotSeen(Exception):  # noqa: N818 - an expected answer of the world
     """The client says something else than that the change is there."""
+
+
+class _WouldLose(Exception):  # noqa: N818 - an expected answer of the world
+    """What is registered has settings that could not be made again. Nothing was changed."""
 
 
 class _Transaction:
@@ -85,7 +108,7 @@ class _Transaction:
         self.failure: SetupCode | None = None
 
     async def run(self, act: Act) -> None:
-        """Raises `OwnershipUnavailable`, `CommandFailed` or `_NotSeen`."""
+        """Raises `OwnershipUnavailable`, `CommandFailed`, `_NotSeen` or `_WouldLose`."""
         match act:
             case Act.ADD:
                 await self._add(self._note(previous=None))
@@ -107,26 +130,52 @@ class _Transaction:
         assert scene.live is not None
         assert scene.record is not None
         pending = self._note(Previous(registration=scene.live, release=_release_of(scene.record, scene.live)))
+        if await self._change():
+            self._own(pending)
+            return
+        if not self._subject.client.can_add(self._subject.settings):
+            self._write(Doing.OWNED, self._book().having(scene.record))
+            raise _WouldLose
         await self._remove()
         await self._add(pending)
+
+    async def _change(self) -> bool:
+        """Have it changed in its place. False when it was not, and is certain to be as it was."""
+        subject = self._subject
+        subject.runner.doing = Doing.CHANGE
+        try:
+            if not await subject.client.change(subject.runner, subject.target, subject.intent):
+                return False
+        except CommandFailed as failed:
+            if failed.kind is CommandFailure.UNKNOWN_PROCESSES:
+                raise
+        inspection = await subject.inspect(Doing.CONFIRM_CHANGE)
+        if not self._is_there(inspection) and _fingerprint(inspection) != self._scene.live:
+            raise _NotSeen
+        return self._is_there(inspection)
 
     async def _add(self, pending: Record) -> None:
         subject = self._subject
         subject.runner.doing = Doing.ADD
-        await subject.client.add(subject.runner, subject.target, subject.intent)
-        await self._confirm(Doing.CONFIRM, Seen.EQUIVALENT)
+        await subject.client.add(subject.runner, subject.target, subject.intent, subject.settings)
+        if not self._is_there(await subject.inspect(Doing.CONFIRM)):
+            raise _NotSeen
+        self._own(pending)
+
+    def _own(self, pending: Record) -> None:
         owned = pending.model_copy(update={"phase": "owned", "previous": None})
         self._write(Doing.OWNED, self._book().having(owned))
+
+    def _is_there(self, inspection: Inspection) -> bool:
+        """Whether what is wanted is registered. What a command says about its success proves nothing."""
+        is_disabled = inspection.is_disabled and inspection.registration == self._subject.intent
+        return inspection.seen is Seen.EQUIVALENT or is_disabled
 
     async def _remove(self) -> None:
         subject = self._subject
         subject.runner.doing = Doing.REMOVE
         await subject.client.remove(subject.runner, subject.target)
-        await self._confirm(Doing.CONFIRM_ABSENT, Seen.ABSENT)
-
-    async def _confirm(self, doing: Doing, wanted: Seen) -> None:
-        """What a command says about its success proves nothing; what the client shows afterwards does."""
-        if (await self._subject.inspect(doing)).seen is not wanted:
+        if (await subject.inspect(Doing.CONFIRM_ABSENT)).seen is not Seen.ABSENT:
             raise _NotSeen
 
     def _note(self, previous: Previous | None) -> Record:

@@ -56,11 +56,16 @@ WORDS: Final[dict[SetupCode, Words]] = {
     ),
     SetupCode.INSPECT_FAILED: Words(
         "The client gave no answer, or one that is in no form that we know.",
-        "Ask the client itself, for example with claude mcp get pi-session-mcp, and mend what it complains about.",
+        "Run the client's own `mcp get pi-session-mcp`, and mend what it complains about.",
     ),
     SetupCode.HOME_UNAVAILABLE: Words(
         "HOME, or the client's own variable for its home, is unset, empty or relative.",
         "Set HOME to your home directory, as an absolute path.",
+    ),
+    SetupCode.CLIENT_HOME_MISSING: Words(
+        "The client's own variable for its home (CODEX_HOME, CLAUDE_CONFIG_DIR, COPILOT_HOME) names no directory, and "
+        "the client does not make it.",
+        "Make that directory, correct the variable, or unset it.",
     ),
     SetupCode.LOCK_BUSY: Words(
         "Another setup, or what is left of one, did not end in time.",
@@ -99,6 +104,15 @@ WORDS: Final[dict[SetupCode, Words]] = {
     SetupCode.DIVERGENCE_REQUIRES_REPLACEMENT: Words(
         "Something else is registered under this name, and it is not replaced.",
         "Remove it with the client's own command if it is not needed, then run --apply again.",
+    ),
+    SetupCode.REGISTRATION_DISABLED: Words(
+        "The registration is as it should be, and the client was told not to start it.",
+        "Enable it in the client, if you want to use it there.",
+    ),
+    SetupCode.SETTINGS_WOULD_BE_LOST: Words(
+        "The registration has settings of yours, such as time limits or variables, that this client cannot keep when "
+        "another path is registered.",
+        "Note them, run --remove and --apply, and set them again.",
     ),
     SetupCode.REGISTRATION_FINGERPRINT_MISMATCH: Words(
         "The registration is ours, but for another path of this program or of the configuration.",

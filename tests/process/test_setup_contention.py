@@ -94,6 +94,7 @@ def test_each_project_and_each_home_of_a_client_has_its_own_record(operator: Ope
 
 
 def test_a_registration_that_another_scope_hides_is_left_alone_and_the_scope_is_named(operator: Operator) -> None:
+    operator.stub.behave("claude", "get", fails_without_home=True)  # an old one, which cannot be asked for it alone
     operator.target = "claude-code:project"
     assert operator.code("apply") == "applied"
     operator.target = "claude-code:user"

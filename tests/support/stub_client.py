@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).with_name("stub_client_program.py")
 CLIENTS: Final = ("claude", "codex", "copilot")
 ClientName: TypeAlias = Literal["claude", "codex", "copilot"]
-Verb: TypeAlias = Literal["get", "add", "remove", "help", "version"]
+Verb: TypeAlias = Literal["get", "add", "remove", "help", "version", "app-server"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class StubHome:
         - `chatter`, `trailer`: before and after its answer; `chatter_stderr`. `language`, `colours`, `line_ends`.
         - `kib`: its answer is padded to that size. `forever`: and never ends. `exit`: ends with this status.
         - `stdout`, `stderr`: says this instead (`stdout=""`: nothing).
+        - `fails_without_home` (claude's get): as versions before 2.1 do where the home cannot be written.
         - `launches` (claude's get): starts the registered server for its health check; `leaves_server` lets it run.
         """
         directory = self.home / ".stub"

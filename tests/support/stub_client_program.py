@@ -2,7 +2,8 @@
 
 It behaves like the recorded clients as far as their `mcp` commands are concerned, keeps its registrations in the same
 files, and misbehaves on demand. What to do wrong is said by a JSON object in `$HOME/.stub/CLIENT.VERB` (the verbs are
-`get`, `add`, `remove`, `help` and `version`), see `stub_client.py`. Each call is noted in `$HOME/.stub/calls`.
+`get`, `add`, `remove`, `help`, `version` and `app-server`), see `stub_client.py`. Each call is noted in
+`$HOME/.stub/calls`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def read(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
 
 
@@ -124,7 +125,8 @@ def claude(verb: str, arguments: list[str], behaviour: dict[str, Any]) -> Answer
     except ValueError:
         path = files["user"].path
         return Answer(stderr=f"\nClaude configuration file at {path} is corrupted: JSON Parse error\n", code=1)
-    return {"get": claude_get, "add": claude_add, "remove": claude_remove}[verb](files, arguments, behaviour)
+    verbs = {"get": claude_get, "add": claude_add, "add-json": claude_add_json, "remove": claude_remove}
+    return verbs[verb](files, arguments, behaviour)
 
 
 def claude_project_file_above(name: str) -> Any:
@@ -151,6 +153,8 @@ def approves_projects() -> bool:
 
 def claude_get(files: dict[str, JsonFile], arguments: list[str], behaviour: dict[str, Any]) -> Answer:
     name = arguments[-1]
+    if behaviour.get("fails_without_home") and not os.access(os.path.dirname(files["user"].path), os.W_OK | os.X_OK):
+        return Answer(stderr="Error: ENOTDIR: not a directory\n", code=1)  # as 2.0 does
     found = [(scope, files[scope].get(name)) for scope in ("local", "user")]
     found.append(("project", project_entry(files["project"], name) or claude_project_file_above(name)))
     shown = [(scope, entry) for scope, entry in found if entry]
@@ -166,6 +170,7 @@ def claude_get(files: dict[str, JsonFile], arguments: list[str], behaviour: dict
         *(f"{name}:", f"  Scope: {SCOPES[scope]}", *status, f"  Type: {entry['type']}"),
         *(f"  Command: {entry['command']}", f"  Args: {' '.join(entry['args'])}".rstrip(), "  Environment:"),
         *(f"    {key}={value}".rstrip() for key, value in entry["env"].items()),
+        *([f"  Timeout: {entry['timeout']}ms"] if "timeout" in entry else []),
         *("", f"To remove this server, run: claude mcp remove {name} -s {scope}", ""),
     ]
     return Answer("\n".join(lines))
@@ -221,6 +226,14 @@ def claude_add(files: dict[str, JsonFile], arguments: list[str], behaviour: dict
     return Answer(head + claude_modified(files, scope), change=lambda: files[scope].put(name, entry))
 
 
+def claude_add_json(files: dict[str, JsonFile], arguments: list[str], _behaviour: dict[str, Any]) -> Answer:
+    scope, (name, text) = arguments[arguments.index("--scope") + 1], arguments[-2:]
+    if files[scope].get(name):
+        return Answer(stderr=f"MCP server {name} already exists in {scope} config\n", code=1)
+    entry = json.loads(text)
+    return Answer(f"Added stdio MCP server {name} to {scope} config\n", change=lambda: files[scope].put(name, entry))
+
+
 def claude_modified(files: dict[str, JsonFile], scope: str) -> str:
     suffix = f" [project: {files[scope].keys[1]}]" if scope == "local" else ""
     return f"File modified: {files[scope].path}{suffix}\n"
@@ -265,6 +278,17 @@ class TomlFile:
                 kept.append(line)
         replace(self.path, "".join(kept) + ("" if entry is None else self.tables(name, entry)))
 
+    def edit(self, edits: list[dict[str, Any]]) -> None:
+        """Values of lines that are there; all else stays."""
+        lines = read(self.path).splitlines(keepends=True)
+        for edit in edits:
+            _, name, *below, key = edit["keyPath"].split(".")
+            table = ".".join(["mcp_servers", name, *below])
+            at = lines.index(f"[{table}]\n")
+            at += next(number for number, line in enumerate(lines[at:]) if line.startswith(f"{key} = "))
+            lines[at] = f"{key} = {json.dumps(edit['value'], ensure_ascii=False)}\n"
+        replace(self.path, "".join(lines))
+
     @staticmethod
     def tables(name: str, entry: dict[str, Any]) -> str:
         def quote(value: object) -> str:
@@ -287,7 +311,10 @@ def codex(verb: str, arguments: list[str], behaviour: dict[str, Any]) -> Answer:
     home = os.environ.get("CODEX_HOME") or os.path.join(os.environ["HOME"], ".codex")
     if os.environ.get("CODEX_HOME") and not os.path.isdir(home):
         return Answer(stderr="Error: failed to resolve CODEX_HOME\n", code=1)
-    file, name = TomlFile(os.path.join(home, "config.toml")), arguments[0]
+    file = TomlFile(os.path.join(home, "config.toml"))
+    if verb == "app-server":
+        return codex_app_server(file)
+    name = arguments[0]
     try:
         entry = file.get(name)
     except ValueError:
@@ -319,12 +346,28 @@ def codex_get(name: str, entry: dict[str, Any] | None) -> Answer:
     return Answer(json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
 
 
+def codex_app_server(file: TomlFile) -> Answer:
+    """As far as a change of the configuration is concerned: an input that ends before the answer ends all."""
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked.get("method") == "config/batchWrite":
+            answer, edits = json.dumps({"id": asked["id"], "result": {"status": "ok"}}), asked["params"]["edits"]
+            return Answer(f"{answer}\n", change=lambda: file.edit(edits))  # noqa: B023 - the loop ends here
+        sys.stdout.write(json.dumps({"id": asked.get("id"), "result": {}}) + "\n")
+        sys.stdout.flush()
+    return Answer()
+
+
 def named_server(arguments: list[str], behaviour: dict[str, Any]) -> dict[str, Any]:
     """`--env K=V -- COMMAND ARGUMENT…`, of codex and copilot."""
     split = arguments.index("--")
-    environment = dict(word.split("=", 1) for word in arguments[:split] if word != "--env")
+    options = list(zip(arguments[0:split:2], arguments[1:split:2]))  # noqa: B905 - there are as many values as options
+    environment = dict(value.split("=", 1) for option, value in options if option == "--env")
     command, *words = arguments[split + 1 :]
-    return {"command": behaviour.get("writes_command", command), "args": words, "env": environment}
+    entry = {"command": behaviour.get("writes_command", command), "args": words, "env": environment}
+    if "--timeout" in dict(options):
+        entry["timeout"] = int(dict(options)["--timeout"])
+    return {**entry, "tools": dict(options).get("--tools", "*").split(",")}
 
 
 # --- copilot --------------------------------------------------------------------------------------------------------
@@ -344,7 +387,8 @@ def copilot(verb: str, arguments: list[str], behaviour: dict[str, Any]) -> Answe
     if verb == "add":
         if entry is not None:
             return Answer(stderr=f'Error: Server "{name}" already exists.\n', code=1)
-        new = {"tools": ["*"], "type": "local", **named_server(arguments[1:], behaviour)}
+        entry = named_server(arguments[1:], behaviour)
+        new = {"tools": entry.pop("tools"), "type": "local", **entry}
         return Answer(copilot_added(name, new), change=lambda: file.put(name, new))
     if entry is None:
         known = "\n\nAvailable servers:\n  " + (", ".join(file.names()) or "(none)") if verb == "get" else ""
@@ -436,6 +480,8 @@ def say(answer: Answer, behaviour: dict[str, Any]) -> None:
 def verb_of(arguments: list[str]) -> str:
     if arguments[:1] == ["--version"]:
         return "version"
+    if arguments[:1] == ["app-server"]:
+        return "app-server"
     return "help" if arguments[1:2] in ([], ["--help"]) else arguments[1]
 
 

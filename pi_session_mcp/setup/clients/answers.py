@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.config import strict_json
 from pi_session_mcp.setup.clients.base import Inspection, Seen, can_be_registered
 from pi_session_mcp.setup.clients.program import text_of
-from pi_session_mcp.setup.registration import Registration
+from pi_session_mcp.setup.registration import PASSED_ON, Registration, without_passed_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pi_session_mcp.config.strict_json import Tree
+    from pi_session_mcp.setup.clients.base import Settings
 
 
 def json_object(stdout: bytes) -> Mapping[str, Tree] | None:
@@ -45,9 +46,29 @@ def registration_from(entry: Mapping[str, Tree]) -> Registration | None:
     return Registration(command, words, values) if whole else None
 
 
-def compared(registration: Registration | None, intent: Registration) -> Inspection:
-    """What it means that exactly `registration` is there; None: something of another shape."""
+ADDED: Final = "env"
+"""The setting that says which variables the owner has added."""
+
+
+def compared(
+    registration: Registration | None, intent: Registration, settings: Settings, *, is_disabled: bool = False
+) -> Inspection:
+    """What it means that exactly `registration` is there, with `settings`; None: something of another shape."""
     if registration is None:
         return Inspection(Seen.UNSUPPORTED)
-    equivalent = registration == intent and can_be_registered(intent)
-    return Inspection(Seen.EQUIVALENT if equivalent else Seen.DIVERGENT, registration)
+    added = tuple(name for name in registration.environment if name in PASSED_ON)
+    if added:
+        registration, settings = without_passed_on(registration), {**settings, ADDED: added}
+    equivalent = registration == intent and can_be_registered(intent) and not is_disabled
+    seen = Seen.EQUIVALENT if equivalent else Seen.DIVERGENT
+    return Inspection(seen, registration, is_disabled=is_disabled, settings=settings)
+
+
+def is_names(value: Tree) -> bool:
+    """Whether `value` is a list of texts."""
+    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+
+
+def is_number(value: Tree) -> bool:
+    """Whether `value` is a number; JSON's `true` is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

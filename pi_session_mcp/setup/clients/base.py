@@ -6,21 +6,32 @@ command and proves that it is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from pi_session_mcp.setup.registration import is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pi_session_mcp.config.strict_json import Tree
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
+SAID_LIMIT_BYTES: Final = 16 * 1024
+"""What fits into every pipe at once."""
 ANSWER_LIMIT_BYTES: Final = 32 * 1024
 """No answer that we understand is longer; a longer one is not read."""
+
+
+Settings: TypeAlias = "Mapping[str, Tree]"
+"""What the owner of a registration has set for it that does not change what is started, in the client's own words."""
+
+
+NO_SETTINGS: Final[Settings] = MappingProxyType({})
 
 
 class Seen(StrEnum):
@@ -68,13 +79,27 @@ class Inspection:
     """What an inspection found.
 
     `registration` is what the target's own scope holds, if all of it could be read and everything else is at its
-    default; so an earlier registration of ours can be told from somebody else's. `other_scope` names the scope whose
-    registration is shown instead of the target's.
+    default or among `settings`; so an earlier registration of ours can be told from somebody else's. `other_scope`
+    names the scope whose registration is shown instead of the target's. `is_disabled` says that the client would not
+    start it, and then it is divergent.
     """
 
     seen: Seen
     registration: Registration | None = None
     other_scope: str | None = None
+    is_disabled: bool = False
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a command is told on its standard input, which stays open until `is_over` says so of what it answered.
+
+    `says` is at most `SAID_LIMIT_BYTES` long.
+    """
+
+    says: bytes
+    is_over: Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +110,7 @@ class ClientCommand:
     directory: Path
     environment: Mapping[str, str]
     mutates: bool
+    conversation: Conversation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +161,10 @@ class Client(Protocol):
         """Whether the environment gives the client a configuration home that does not depend on the directory."""
         ...
 
+    def has_home(self) -> bool:
+        """Whether that home is there, or the client would make it. Runs nothing."""
+        ...
+
     def accepts(self, target: Target) -> bool:
         """Whether `target` means one definite registration in the operator's directory. Runs nothing."""
         ...
@@ -158,8 +188,19 @@ class Client(Protocol):
         """
         ...
 
-    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
-        """Have `intent` registered; only an inspection proves it. False when the client said no."""
+    def can_add(self, settings: Settings) -> bool:
+        """Whether `add` can make a registration with these settings."""
+        ...
+
+    async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
+        """Have `intent` registered, with `settings`; only an inspection proves it. False when the client said no."""
+        ...
+
+    async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """Have what is registered start `intent` from now on, and all else of it left as it is.
+
+        Only an inspection proves it. False when the client has no way to do that: then nothing has run.
+        """
         ...
 
     async def remove(self, run: Runner, target: Target) -> bool:

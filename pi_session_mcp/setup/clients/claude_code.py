@@ -1,20 +1,24 @@
 """Claude Code (`claude`), scopes `user`, `project` and `local`.
 
 `claude mcp get` starts the registered server to see whether it is healthy, shows the registration of one scope only,
-and has no JSON. It takes the nearest of: `local` (keyed by the git repository, else by the directory), `user`,
-`.mcp.json` here or above. So a user scope is seen from a neutral directory, and whatever shows another scope than the
-target's is divergent.
+and has no JSON. It takes the first of: `local` (keyed by the git repository, else by the directory), an approved
+`.mcp.json` here or above, `user`, and one that is not approved. So a user scope is seen from a neutral directory, where
+another scope is shown instead of `local` nothing is registered there, and where another is shown instead of `project`
+Claude Code is asked again without its home: then that is all there is to see.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.platform.reading import read_regular
+from pi_session_mcp.setup.clients.answers import compared
 from pi_session_mcp.setup.clients.base import (
+    NO_SETTINGS,
     CommandFailed,
     CommandFailure,
     Discovery,
@@ -29,9 +33,10 @@ from pi_session_mcp.setup.targets import SCOPES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_session_mcp.setup.clients.base import ClientCommand, ClientOutput, Runner, Surroundings
+    from pi_session_mcp.setup.clients.base import ClientCommand, ClientOutput, Runner, Settings, Surroundings
     from pi_session_mcp.setup.targets import Target
 
+_TIMEOUT: Final = "timeout"
 _HEALTH_CHECK_MS: Final = "1"
 """The registration's text is complete without a healthy server, and a hanging one would take 30 s."""
 
@@ -53,13 +58,14 @@ _BLOCK: Final = re.compile(
     r"  Args:(?P<arguments>[^\n]*)\n"
     r"  Environment:\n"
     r"(?P<environment>(?:    [^\n=]+=[^\n]*\n)*)"
+    r"(?:  Timeout: (?P<timeout>[0-9]{1,15})ms(?: \(ignored: below 1000ms minimum\))?\n)?"
     r"\n"
     r"(?P<removal>To remove this server, run: [^\n]+)\n"
 )
 _OTHER_BLOCK: Final = re.compile(
     r"(?P<name>[^\n]+):\n  Scope: (?P<scope>[^\n]+)\n(?:  [^\n]*\n)+\n(?P<removal>To remove this server, run: [^\n]+)\n"
 )
-"""The frame around a registration that has other fields: remote, or with a time limit."""
+"""The frame around a registration that has other fields: a remote one."""
 _RED: Final = re.compile(r"\A\x1b\[0m\x1b\[31m\x1b\[31m(.*)\x1b\[39m\x1b\[0m(?=\n\Z)")
 """How an error is shown when `FORCE_COLOR` is set, whatever `NO_COLOR` says. What is found is not coloured then."""
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -75,11 +81,15 @@ class ClaudeCode:
 
     @property
     def _program(self) -> Program:
-        return Program("claude", "CLAUDE_CONFIG_DIR", self.surroundings)
+        return Program("claude", "CLAUDE_CONFIG_DIR", "", self.surroundings)
 
     def home_is_usable(self) -> bool:
         """See `base.Client`."""
         return self._program.home_is_usable()
+
+    def has_home(self) -> bool:
+        """See `base.Client`. Claude Code makes what is missing."""
+        return self._program.can_have_home()
 
     def accepts(self, target: Target) -> bool:
         """`local` only at the top of a repository; `project` only where no other `.mcp.json` answers from above."""
@@ -103,11 +113,19 @@ class ClaudeCode:
     async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
         """See `base.Client`. Starts what is registered, for a moment."""
         output = await run.run(self._command(target, "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS))
-        return read_inspection(output, target, intent)
+        inspection = read_inspection(output, target, intent)
+        if target.scope == "user" or inspection.other_scope is None:
+            return inspection
+        if target.scope == "local":
+            return replace(inspection, seen=Seen.ABSENT)  # it comes before all others, so it would have been shown
+        command = self._command(target, "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS, CLAUDE_CONFIG_DIR=os.devnull)
+        again = read_inspection(await run.run(command), target, intent)
+        # Versions from before 2.1 do not work without a home that can be written; then the first answer stands.
+        return inspection if again.seen is Seen.UNSUPPORTED or again.other_scope is not None else again
 
     async def hidden_by(self, run: Runner, target: Target) -> str | None:
-        """See `base.Client`. Only a user scope can be hidden from where we look."""
-        if target.scope != "user":
+        """See `base.Client`. A local scope is never hidden, and where that is meant it is what was looked at."""
+        if target.scope == "local":
             return None
         directory = self.surroundings.directory
         command = self._program.call(directory, "mcp", "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS)
@@ -119,14 +137,26 @@ class ClaudeCode:
             return None
         return None if shown == target.scope else shown
 
-    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
+    def can_add(self, settings: Settings) -> bool:
+        """See `base.Client`. Values of variables would be seen in the list of processes."""
+        return settings.keys() <= {_TIMEOUT}
+
+    async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
         """See `base.Client`. `-e` takes every word up to the next option, so `--` comes before the name."""
-        if not can_be_registered(intent):
+        if not can_be_registered(intent) or not self.can_add(settings):
             return False
+        if settings:
+            entry = {"command": intent.command, "args": intent.arguments, "env": dict(intent.environment), **settings}
+            whole = ("--scope", target.scope, "--", target.alias, json.dumps({"type": "stdio", **entry}))
+            return (await run.run(self._command(target, "add-json", *whole, mutates=True))).exit_code == 0
         environment = [word for key, value in intent.environment.items() for word in ("-e", f"{key}={value}")]
         words = (*environment, "--", target.alias, intent.command, *intent.arguments)
         output = await run.run(self._command(target, "add", "--scope", target.scope, *words, mutates=True))
         return output.exit_code == 0
+
+    async def change(self, run: Runner, target: Target, intent: Registration) -> bool:  # noqa: ARG002 - it cannot
+        """See `base.Client`."""
+        return False
 
     async def remove(self, run: Runner, target: Target) -> bool:
         """See `base.Client`."""
@@ -184,8 +214,8 @@ def read_inspection(output: ClientOutput, target: Target, intent: Registration) 
     registration = _registration(found)
     if registration is None:
         return Inspection(Seen.DIVERGENT)
-    equivalent = registration == intent and can_be_registered(intent)
-    return Inspection(Seen.EQUIVALENT if equivalent else Seen.DIVERGENT, registration)
+    timeout = found["timeout"]
+    return compared(registration, intent, {} if timeout is None else {_TIMEOUT: int(timeout)})
 
 
 def _says_absent(output: ClientOutput, name: str) -> bool:

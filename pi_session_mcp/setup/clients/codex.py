@@ -1,40 +1,56 @@
 """Codex (`codex`), scope `user`.
 
 `codex mcp add` overwrites silently and loses what was set by hand, and `codex mcp remove` succeeds for an absent name:
-only `get` proves anything. A trusted project's `.codex/config.toml` is merged over the user's, so all calls are made
-from a neutral directory.
+only `get` proves anything. `get` does not show all that can be set by hand (`required`, approvals), so what is there is
+changed in its place, by the configuration requests of `codex app-server`. A trusted project's `.codex/config.toml` is
+merged over the user's, so all calls are made from a neutral directory.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.setup.clients.answers import compared, json_object, registration_from, same
-from pi_session_mcp.setup.clients.base import Inspection, Seen
+from pi_session_mcp import __version__
+from pi_session_mcp.setup.clients.answers import (
+    compared,
+    is_names,
+    is_number,
+    json_object,
+    registration_from,
+    same,
+)
+from pi_session_mcp.setup.clients.base import Conversation, Inspection, Seen, can_be_registered
 from pi_session_mcp.setup.clients.program import text_of
 from pi_session_mcp.setup.clients.user_scope import UserScopeClient
+from pi_session_mcp.setup.registration import PASSED_ON
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pi_session_mcp.config.strict_json import Tree
-    from pi_session_mcp.setup.clients.base import ClientOutput
+    from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Settings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
-_DEFAULTS: Final[Mapping[str, Tree]] = {
-    "enabled": True,
-    "disabled_reason": None,
-    "enabled_tools": None,
-    "disabled_tools": None,
-    "startup_timeout_sec": None,
-    "tool_timeout_sec": None,
+_STATE: Final = ("enabled", "disabled_reason")
+_SETTINGS: Final[Mapping[str, Callable[[Tree], bool]]] = {
+    "enabled_tools": is_names,
+    "disabled_tools": is_names,
+    "startup_timeout_sec": is_number,
+    "tool_timeout_sec": is_number,
 }
-_TRANSPORT_DEFAULTS: Final[Mapping[str, Tree]] = {"type": "stdio", "env_vars": (), "cwd": None}
+"""What does not change what is started; each is null when it is not set."""
+_TRANSPORT_DEFAULTS: Final[Mapping[str, Tree]] = {"type": "stdio", "cwd": None}
+_PASSED_ON: Final = "env_vars"
 _BACKTRACE: Final = re.compile(r"(?<=\n)\nStack backtrace:\n(?: +(?:\d+:|at) [^\n]*\n)*\Z")
 """What follows an error when `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set; only release builds show no names."""
 _OURS: Final = ("command", "args", "env")
+_LAST: Final = 2
+"""The id of the last request to the app server."""
 
 
 class Codex(UserScopeClient):
@@ -44,12 +60,59 @@ class Codex(UserScopeClient):
     name = "codex"
     word = "codex"
     home_variable = "CODEX_HOME"
+    home_below = ".codex"
     as_json = ("--json", "-c", "project_root_markers=[]")  # else one of the operator's could make a project of a home
 
     @staticmethod
     def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
         """See `read_inspection`."""
         return read_inspection(output, target, intent)
+
+    def has_home(self) -> bool:
+        """See `base.Client`. Codex makes `~/.codex`, and never the directory that `CODEX_HOME` names."""
+        moved = self._program.moved_home
+        return not moved or os.path.isdir(moved)
+
+    def can_add(self, settings: Settings) -> bool:
+        """See `base.Client`."""
+        return not settings
+
+    def options(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002 - there are none
+        """See `UserScopeClient`."""
+        return ()
+
+    async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """See `base.Client`. Comments in the file stay as well."""
+        if not can_be_registered(intent):
+            return False
+        command = self._program.from_neutral("app-server", "-c", "analytics.enabled=false", mutates=True)
+        await run.run(replace(command, conversation=Conversation(_edits(target, intent), _is_answered)))
+        return True
+
+
+def _edits(target: Target, intent: Registration) -> bytes:
+    """Requests that have the command and the variables written into what is registered; the last has the id `_LAST`."""
+    values = [("command", intent.command), *((f"env.{name}", value) for name, value in intent.environment.items())]
+    edits = [
+        {"keyPath": f"mcp_servers.{target.alias}.{key}", "value": value, "mergeStrategy": "replace"}
+        for key, value in values
+    ]
+    about = {"clientInfo": {"name": target.alias, "version": __version__}}
+    requests: tuple[dict[str, object], ...] = (
+        {"id": _LAST - 1, "method": "initialize", "params": about},
+        {"method": "initialized"},
+        {"id": _LAST, "method": "config/batchWrite", "params": {"edits": edits}},
+    )
+    return "".join(json.dumps(request) + "\n" for request in requests).encode("ascii")
+
+
+def _is_answered(stdout: bytes) -> bool:
+    """Whether there is a whole line that answers the last request, or refuses the one before it."""
+    for line in stdout.split(b"\n")[:-1]:
+        told = json_object(line)
+        if told is not None and (told.get("id") == _LAST or (told.get("id") == _LAST - 1 and "error" in told)):
+            return True
+    return False
 
 
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
@@ -60,22 +123,33 @@ def read_inspection(output: ClientOutput, target: Target, intent: Registration) 
     if _says_absent(output, target.alias):
         return Inspection(Seen.ABSENT)
     shown = json_object(output.stdout) if output.exit_code == 0 else None
-    if shown is None or shown.get("name") != target.alias or shown.keys() != {"name", "transport", *_DEFAULTS}:
+    if shown is None or shown.get("name") != target.alias or shown.keys() != {"name", "transport", *_STATE, *_SETTINGS}:
         return Inspection(Seen.UNSUPPORTED)
     transport = shown["transport"]
     if not isinstance(transport, dict):
         return Inspection(Seen.UNSUPPORTED)
     if isinstance(transport.get("type"), str) and transport["type"] != "stdio":
         return Inspection(Seen.DIVERGENT)
-    if transport.keys() != {*_OURS, *_TRANSPORT_DEFAULTS}:
+    if transport.keys() != {*_OURS, *_TRANSPORT_DEFAULTS, _PASSED_ON}:
         return Inspection(Seen.UNSUPPORTED)
-    if not _is_default(shown, _DEFAULTS) or not _is_default(transport, _TRANSPORT_DEFAULTS):
+    settings = {key: shown[key] for key in _SETTINGS if shown[key] is not None}
+    if not all(_SETTINGS[key](value) for key, value in settings.items()):
+        return Inspection(Seen.UNSUPPORTED)
+    if transport[_PASSED_ON] != ():
+        settings[_PASSED_ON] = transport[_PASSED_ON]
+    if not _starts_only_what_it_says(transport):
         return Inspection(Seen.DIVERGENT)
-    return compared(registration_from(transport), intent)
+    is_disabled = shown["enabled"] is False
+    if not is_disabled and not (shown["enabled"] is True and shown["disabled_reason"] is None):
+        return Inspection(Seen.DIVERGENT)
+    return compared(registration_from(transport), intent, settings, is_disabled=is_disabled)
 
 
-def _is_default(shown: Mapping[str, Tree], defaults: Mapping[str, Tree]) -> bool:
-    return all(same(shown[key], value) for key, value in defaults.items())
+def _starts_only_what_it_says(transport: Mapping[str, Tree]) -> bool:
+    """Whether it is started nowhere else, and with no variable of Codex's own that could change what is started."""
+    names = transport[_PASSED_ON]
+    passes_little = is_names(names) and isinstance(names, tuple) and PASSED_ON.issuperset(map(str, names))
+    return passes_little and all(same(transport[key], value) for key, value in _TRANSPORT_DEFAULTS.items())
 
 
 def _says_absent(output: ClientOutput, name: str) -> bool:

@@ -8,21 +8,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.setup.clients.answers import compared, json_object, registration_from, same
+from pi_session_mcp.setup.clients.answers import compared, is_names, is_number, json_object, registration_from
 from pi_session_mcp.setup.clients.base import Inspection, Seen
 from pi_session_mcp.setup.clients.program import text_of
 from pi_session_mcp.setup.clients.user_scope import UserScopeClient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pi_session_mcp.config.strict_json import Tree
-    from pi_session_mcp.setup.clients.base import ClientOutput
+    from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Settings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
-_DEFAULTS: Final[Mapping[str, Tree]] = {"tools": ("*",), "type": "local", "source": "user", "enabled": True}
-_OURS: Final = ("command", "args", "env")
+_ALWAYS: Final = frozenset({"command", "args", "env", "tools", "type", "source", "enabled"})
+_ALL_TOOLS: Final = ("*",)
+_TIMEOUT: Final = "timeout"
 _EXTRACTION: Final = re.compile(r"Package extraction took \d+ms\n")
 """What the first start after an installation says on stderr."""
 
@@ -34,12 +33,33 @@ class Copilot(UserScopeClient):
     name = "copilot"
     word = "copilot"
     home_variable = "COPILOT_HOME"
+    home_below = ".copilot"
     as_json = ("--json", "--show-secrets")  # masked values cannot be compared
 
     @staticmethod
     def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
         """See `read_inspection`."""
         return read_inspection(output, target, intent)
+
+    def has_home(self) -> bool:
+        """See `base.Client`. Copilot makes what is missing."""
+        return self._program.can_have_home()
+
+    def can_add(self, settings: Settings) -> bool:
+        """See `base.Client`. Values of variables would be seen in the list of processes; tools are one word."""
+        tools = settings.get("tools", ())
+        is_one_word = isinstance(tools, tuple) and not any("," in str(tool) or not tool for tool in tools)
+        return settings.keys() <= {_TIMEOUT, "tools"} and is_one_word and isinstance(settings.get(_TIMEOUT, 0), int)
+
+    def options(self, settings: Settings) -> tuple[str, ...]:
+        """See `UserScopeClient`."""
+        timeout, tools = settings.get(_TIMEOUT), settings.get("tools")
+        of_timeout = () if timeout is None else ("--timeout", str(timeout))
+        return of_timeout if not isinstance(tools, tuple) else (*of_timeout, "--tools", ",".join(map(str, tools)))
+
+    async def change(self, run: Runner, target: Target, intent: Registration) -> bool:  # noqa: ARG002 - it cannot
+        """See `base.Client`."""
+        return False
 
 
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
@@ -54,11 +74,16 @@ def read_inspection(output: ClientOutput, target: Target, intent: Registration) 
         return Inspection(Seen.DIVERGENT, other_scope=str(entry["source"]))
     if isinstance(entry.get("type"), str) and entry["type"] != "local":
         return Inspection(Seen.DIVERGENT)
-    if entry.keys() != {*_OURS, *_DEFAULTS}:
+    if entry.keys() - {_TIMEOUT} != _ALWAYS or not is_names(entry["tools"]):
         return Inspection(Seen.UNSUPPORTED)
-    if not all(same(entry[key], value) for key, value in _DEFAULTS.items()):
+    if not isinstance(entry["type"], str) or not isinstance(entry["source"], str):
+        return Inspection(Seen.UNSUPPORTED)
+    if not isinstance(entry["enabled"], bool) or not is_number(entry.get(_TIMEOUT, 0)):
         return Inspection(Seen.DIVERGENT)
-    return compared(registration_from(entry), intent)
+    settings: dict[str, Tree] = {
+        key: entry[key] for key in (_TIMEOUT, "tools") if key in entry and entry[key] != _ALL_TOOLS
+    }
+    return compared(registration_from(entry), intent, settings, is_disabled=not entry["enabled"])
 
 
 def _says_absent(output: ClientOutput, name: str) -> bool:

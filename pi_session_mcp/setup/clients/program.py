@@ -30,10 +30,14 @@ _VERBS: Final = ("get", "add", "remove")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A client's command line as the operator would reach it. `home_variable` is what moves its configuration."""
+    """A client's command line as the operator would reach it.
+
+    `home_variable` is what moves its configuration out of `home_below` in the operator's home.
+    """
 
     word: str
     home_variable: str
+    home_below: str
     surroundings: Surroundings
 
     def path(self) -> str | None:
@@ -43,17 +47,30 @@ class Program:
 
     def home_is_usable(self) -> bool:
         """`HOME` must be absolute; the variable too, if it is set. A relative one would move with the directory."""
-        environ = self.surroundings.environ
-        moved = environ.get(self.home_variable, "")  # every client takes an empty value for none
-        return os.path.isabs(environ.get("HOME", "")) and (not moved or os.path.isabs(moved))
+        moved = self.moved_home
+        return os.path.isabs(self.surroundings.environ.get("HOME", "")) and (not moved or os.path.isabs(moved))
+
+    @property
+    def moved_home(self) -> str:
+        """What the variable says; every client takes an empty value for none."""
+        return self.surroundings.environ.get(self.home_variable, "")
+
+    def can_have_home(self) -> bool:
+        """Whether what the variable names is a directory, or nothing yet."""
+        moved = self.moved_home
+        return not moved or os.path.isdir(moved) or not os.path.lexists(moved)
 
     def place(self, target: Target, directory: Path | None) -> str:
-        """SHA-256 of the client's home as the environment gives it, the scope, and the directory where it matters."""
-        environ = self.surroundings.environ
-        moved = environ.get(self.home_variable, "")
-        home = [self.home_variable, moved] if moved else ["HOME", environ.get("HOME", "")]
+        """SHA-256 of the client's home, the scope, and the directory where it matters.
+
+        One home has one place, however it is written: behind a link, by way of `..`, or named by the variable although
+        the client would go there without it.
+        """
+        home, moved = self.surroundings.environ.get("HOME", ""), self.moved_home
+        usual = os.path.realpath(os.path.join(home, self.home_below))
+        named = ["HOME", home] if not moved or os.path.realpath(moved) == usual else [self.home_variable, moved]
         where = "" if directory is None else os.path.realpath(directory)
-        parts = [target.client, target.scope, target.alias, home[0], os.path.normpath(home[1]), where]
+        parts = [target.client, target.scope, target.alias, named[0], os.path.realpath(named[1]), where]
         return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
     async def discover(self, run: Runner) -> Discovery:

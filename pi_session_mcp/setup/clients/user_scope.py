@@ -6,23 +6,28 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from pi_session_mcp.setup.clients.base import can_be_registered
+from pi_session_mcp.setup.clients.base import NO_SETTINGS, can_be_registered
 from pi_session_mcp.setup.clients.program import Program
 from pi_session_mcp.setup.targets import SCOPES
 
 if TYPE_CHECKING:
-    from pi_session_mcp.setup.clients.base import ClientOutput, Discovery, Inspection, Runner, Surroundings
+    from pi_session_mcp.setup.clients.base import ClientOutput, Discovery, Inspection, Runner, Settings, Surroundings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class UserScopeClient(ABC):
-    """An adapter but for its answers; see `base.Client`. `as_json` makes `mcp get` answer in JSON, with every value."""
+    """An adapter but for its answers; see `base.Client`.
+
+    `as_json` makes `mcp get` answer in JSON, with every value, and `home_below` is the client's home below the
+    operator's where no variable says another.
+    """
 
     name: ClassVar[str]
     word: ClassVar[str]
     home_variable: ClassVar[str]
+    home_below: ClassVar[str]
     as_json: ClassVar[tuple[str, ...]]
     surroundings: Surroundings
 
@@ -31,6 +36,22 @@ class UserScopeClient(ABC):
     def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
         """What an answer of `mcp get` says about `target`. Pure."""
 
+    @abstractmethod
+    def has_home(self) -> bool:
+        """See `base.Client`."""
+
+    @abstractmethod
+    def can_add(self, settings: Settings) -> bool:
+        """See `base.Client`."""
+
+    @abstractmethod
+    def options(self, settings: Settings) -> tuple[str, ...]:
+        """The words of `mcp add` that make `settings`, which are some that can be added."""
+
+    @abstractmethod
+    async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
+        """See `base.Client`."""
+
     @property
     def scopes(self) -> tuple[str, ...]:
         """See `base.Client`."""
@@ -38,7 +59,7 @@ class UserScopeClient(ABC):
 
     @property
     def _program(self) -> Program:
-        return Program(self.word, self.home_variable, self.surroundings)
+        return Program(self.word, self.home_variable, self.home_below, self.surroundings)
 
     def home_is_usable(self) -> bool:
         """See `base.Client`."""
@@ -65,12 +86,13 @@ class UserScopeClient(ABC):
         """See `base.Client`. No other scope of such a client is shown in the place of the user's."""
         return None
 
-    async def add(self, run: Runner, target: Target, intent: Registration) -> bool:
+    async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
         """See `base.Client`."""
-        if not can_be_registered(intent):
+        if not can_be_registered(intent) or not self.can_add(settings):
             return False
         environment = [word for key, value in intent.environment.items() for word in ("--env", f"{key}={value}")]
-        words = ("mcp", "add", target.alias, *environment, "--", intent.command, *intent.arguments)
+        options = (*environment, *self.options(settings))
+        words = ("mcp", "add", target.alias, *options, "--", intent.command, *intent.arguments)
         return (await run.run(self._program.from_neutral(*words, mutates=True))).exit_code == 0
 
     async def remove(self, run: Runner, target: Target) -> bool:

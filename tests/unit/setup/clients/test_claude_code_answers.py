@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -21,6 +21,7 @@ OURS: Final = {
         *("get-after-add-json", "get-user+local-elsewhere", "get-after-two-local", "get-user+project"),
         *("get-CLAUDE_CONFIG_DIR", "get-without-XDG", "get-LC_ALL=C", "get-FORCE_COLOR=1", "get-NO_COLOR=1"),
         *("get-quiet", "get-CLAUDECODE=1", "get-user-with-broken-mcp-json", "x-get-timeout-1ms"),
+        "get-with-timeout-field",
         # The text of these is the same as of ours, which is why paths with white space at an end are never registered.
         *("get-trailing-empty-arg", "x-get-serve-newline", "x-get-env-trailing-space"),
     },
@@ -35,7 +36,7 @@ OF_OTHERS: Final = {
         *("get-other-command", "get-extra-env", "get-no-env", "get-empty-env-value", "get-two-args", "get-no-args"),
         *("get-one-arg-with-space", "get-path-with-space", "get-path-unicode", "get-config-path-with-space"),
         *("get-env-value-newline", "get-env-secretlike", "get-env-expansion", "get-env-order", "get-http"),
-        *("get-with-timeout-field", "get-missing", "get-crashing", "get-hanging", "get-hanging-MCP_TIMEOUT=2000"),
+        *("get-missing", "get-crashing", "get-hanging", "get-hanging-MCP_TIMEOUT=2000"),
         *("get-slow-6s", "get-garbage", "get-relative-not-on-path", "x-get-leading-empty-arg", "x-get-env-tab"),
         *("x-get-env-escape", "x-get-double-space-path", "x-get-arg-fakes-lines", "x-get-hanging-timeout-1000"),
     },
@@ -99,8 +100,9 @@ def test_paths_are_compared_to_the_last_character(call: Recorded, paths: Paths) 
     intent = registration_of(paths.executable, paths.configuration)
     other = registration_of(paths.executable, paths.configuration + "x")
 
-    assert read_inspection(call.at(paths), TARGETS["user"], intent) == Inspection(Seen.EQUIVALENT, intent)
-    assert read_inspection(call.at(paths), TARGETS["user"], other) == Inspection(Seen.DIVERGENT, intent)
+    same, different = (read_inspection(call.at(paths), TARGETS["user"], wanted) for wanted in (intent, other))
+    assert (same.seen, same.registration) == (Seen.EQUIVALENT, intent)
+    assert (different.seen, different.registration) == (Seen.DIVERGENT, intent)
 
 
 @pytest.mark.parametrize("path", ["/a\tb", "/a\nb", "/a\x1b[1mb", "/a ", " /a", "/a\u2028b", "/${HOME}/a", "/a\u200bb"])
@@ -164,6 +166,48 @@ def test_an_answer_is_read_up_to_32_kib_and_not_one_byte_more() -> None:
 
     assert inspected(ClientOutput(0, longest.encode(), b"")) is Seen.EQUIVALENT
     assert inspected(ClientOutput(0, longest.replace("xx", "xxx", 1).encode(), b"")) is Seen.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("line", "settings"),
+    [
+        ("  Timeout: 60000ms\n", {"timeout": 60000}),
+        ("  Timeout: 500ms (ignored: below 1000ms minimum)\n", {"timeout": 500}),
+        ("    HTTPS_PROXY=http://proxy:8080\n    no_proxy=a,b\n", {"env": ("HTTPS_PROXY", "no_proxy")}),
+        ("    NODE_EXTRA_CA_CERTS=/c.pem\n  Timeout: 1ms\n", {"timeout": 1, "env": ("NODE_EXTRA_CA_CERTS",)}),
+    ],
+)
+def test_what_does_not_change_what_is_started_leaves_it_ours(line: str, settings: dict[str, Any]) -> None:
+    text = ours().replace("\n\nTo remove", f"\n{line}\nTo remove")
+
+    inspection = read_inspection(ClientOutput(0, text.encode(), b""), TARGETS["user"], INTENT)
+
+    assert inspection == Inspection(Seen.EQUIVALENT, INTENT, settings=settings)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    LD_PRELOAD=/x.so\n",
+        "    NODE_OPTIONS=--require=/x.js\n",
+        "    PATH=/x\n",
+        "    https_Proxy=x\n",
+        "    HTTPS_PROXY=a\n    EXTRA=1\n",
+        "    HTTPS_PROXY=a\n    HTTPS_PROXY=b\n",
+    ],
+)
+def test_a_variable_that_could_change_what_is_started_makes_it_anothers(line: str) -> None:
+    text = ours().replace("\n\nTo remove", f"\n{line}\nTo remove")
+
+    assert inspected(ClientOutput(0, text.encode(), b"")) is Seen.DIVERGENT
+
+
+@pytest.mark.parametrize("line", ["  Timeout: ms\n", "  Timeout: 1s\n", "  Timeout: 1ms \n", "  Limit: 1ms\n"])
+def test_a_line_that_was_never_recorded_proves_nothing(line: str) -> None:
+    text = ours().replace("\n\nTo remove", f"\n{line}\nTo remove")
+
+    inspection = read_inspection(ClientOutput(0, text.encode(), b""), TARGETS["user"], INTENT)
+    assert (inspection.seen, inspection.registration) == (Seen.DIVERGENT, None)
 
 
 def test_the_health_of_the_server_decides_nothing() -> None:

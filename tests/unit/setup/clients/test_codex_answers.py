@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from pi_session_mcp.setup.clients.base import ClientOutput, Inspection, Seen
-from pi_session_mcp.setup.clients.codex import read_inspection
+from pi_session_mcp.setup.clients.codex import _is_answered, read_inspection
 from pi_session_mcp.setup.registration import registration_of
 from pi_session_mcp.setup.targets import Target
 from tests.unit.setup.clients.recordings import INTENT, Paths, Recorded, gets
@@ -78,14 +78,15 @@ def changed(**fields: Any) -> str:
     "stdout",
     [
         changed(enabled=False),
-        changed(enabled_tools=["session_list"]),
-        changed(disabled_tools=[]),
-        changed(startup_timeout_sec=10),
-        changed(tool_timeout_sec=0),
         changed(disabled_reason="policy"),
         changed(enabled=1),
         changed(transport={"cwd": "/"}),
         changed(transport={"env_vars": ["TOKEN"]}),
+        changed(transport={"env_vars": ["HTTPS_PROXY", "NODE_OPTIONS"]}),
+        changed(transport={"env_vars": [{"name": "HTTPS_PROXY"}]}),
+        changed(transport={"env_vars": None}),
+        changed(tool_timeout_sec=60, transport={"command": "/x"}),
+        changed(tool_timeout_sec=60, transport={"args": ["serve", "x"]}),
         changed(transport={"args": []}),
         changed(transport={"env": None}),
         changed(transport={"type": "sse"}),
@@ -95,6 +96,48 @@ def test_a_visible_field_that_is_neither_ours_nor_at_its_default_makes_it_diverg
     inspection = read_inspection(ClientOutput(0, stdout.encode(), b""), TARGET, INTENT)
 
     assert inspection.seen is Seen.DIVERGENT
+
+
+@pytest.mark.parametrize(
+    ("stdout", "settings"),
+    [
+        (changed(enabled_tools=["session_list"]), {"enabled_tools": ("session_list",)}),
+        (changed(disabled_tools=[]), {"disabled_tools": ()}),
+        (changed(startup_timeout_sec=10), {"startup_timeout_sec": 10}),
+        (changed(tool_timeout_sec=0), {"tool_timeout_sec": 0}),
+        (changed(tool_timeout_sec=600.5), {"tool_timeout_sec": 600.5}),
+        (changed(transport={"env_vars": ["HTTPS_PROXY"]}), {"env_vars": ("HTTPS_PROXY",)}),
+        (changed(transport={"env": {**INTENT.environment, "HTTPS_PROXY": "http://p"}}), {"env": ("HTTPS_PROXY",)}),
+    ],
+)
+def test_what_does_not_change_what_is_started_leaves_it_ours(stdout: str, settings: dict[str, Any]) -> None:
+    inspection = read_inspection(ClientOutput(0, stdout.encode(), b""), TARGET, INTENT)
+
+    assert inspection == Inspection(Seen.EQUIVALENT, INTENT, settings=settings)
+
+
+def test_one_that_was_disabled_is_told_from_anothers() -> None:
+    text = changed(enabled=False, disabled_reason="x", tool_timeout_sec=1)
+
+    inspection = read_inspection(ClientOutput(0, text.encode(), b""), TARGET, INTENT)
+
+    expected = Inspection(Seen.DIVERGENT, INTENT, is_disabled=True, settings={"tool_timeout_sec": 1})
+    assert inspection == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "over"),
+    [
+        (b"", False),
+        (b'{"id":1,"result":{}}\n', False),
+        (b'{"id":1,"result":{}}\n{"method":"x","params":{"error":1}}\n{"id":2,"resu', False),
+        (b'{"id":1,"result":{}}\nnoise\n{"id":2,"result":{"status":"ok"}}\n', True),
+        (b'{"id":2,"error":{"code":-32600}}\n', True),
+        (b'{"id":1,"error":{"code":-32600}}\n', True),
+    ],
+)
+def test_the_app_server_is_listened_to_until_it_has_answered(said: bytes, over: bool) -> None:  # noqa: FBT001
+    assert _is_answered(said) is over
 
 
 @pytest.mark.parametrize(
@@ -122,6 +165,10 @@ def test_a_visible_field_that_is_neither_ours_nor_at_its_default_makes_it_diverg
         ("arguments as text", changed(transport={"args": "serve"}), "", 0),
         ("a number among the arguments", changed(transport={"args": [1]}), "", 0),
         ("a number in the environment", changed(transport={"env": {"A": 1}}), "", 0),
+        ("a time limit as text", changed(tool_timeout_sec="60"), "", 0),
+        ("a time limit that is true", changed(tool_timeout_sec=True), "", 0),
+        ("tools as text", changed(enabled_tools="x"), "", 0),
+        ("tools that are numbers", changed(disabled_tools=[1]), "", 0),
         ("33 KiB", changed(disabled_reason="x" * 33 * 1024), "", 0),
         ("nothing", "", "", 0),
         ("absence without a failure", "", "Error: No MCP server named 'pi-session-mcp' found.\n", 0),

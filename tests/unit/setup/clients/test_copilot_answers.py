@@ -62,8 +62,10 @@ def test_paths_are_compared_to_the_last_character(path: str) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"tools": []},
-        {"tools": ["session_list"]},
+        {"timeout": "1"},
+        {"timeout": True},
+        {"env": {**INTENT.environment, "EXTRA": "1"}},
+        {"timeout": 60, "command": "/x"},
         {"enabled": False},
         {"enabled": 1},
         {"type": "http"},
@@ -74,6 +76,23 @@ def test_paths_are_compared_to_the_last_character(path: str) -> None:
 )
 def test_a_field_that_is_neither_ours_nor_at_its_default_makes_it_divergent(fields: dict[str, Any]) -> None:
     assert inspected(changed(**fields)).seen is Seen.DIVERGENT
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings"),
+    [
+        ({"timeout": 60000}, {"timeout": 60000}),
+        ({"tools": []}, {"tools": ()}),
+        ({"tools": ["a", "b"], "timeout": 1}, {"tools": ("a", "b"), "timeout": 1}),
+        ({"env": {**INTENT.environment, "SSL_CERT_FILE": "/c"}}, {"env": ("SSL_CERT_FILE",)}),
+    ],
+)
+def test_what_does_not_change_what_is_started_leaves_it_ours(fields: dict[str, Any], settings: dict[str, Any]) -> None:
+    assert inspected(changed(**fields)) == Inspection(Seen.EQUIVALENT, INTENT, settings=settings)
+
+
+def test_one_that_was_disabled_is_told_from_anothers() -> None:
+    assert inspected(changed(enabled=False)) == Inspection(Seen.DIVERGENT, INTENT, is_disabled=True)
 
 
 def test_a_registration_of_a_workspace_is_not_taken_for_the_user_s() -> None:
@@ -89,7 +108,9 @@ def test_a_registration_of_a_workspace_is_not_taken_for_the_user_s() -> None:
         ("a second server", OURS_AS_JSON.replace("{", '{"other": {},', 1), "", 0),
         ("another server", OURS_AS_JSON.replace("pi-session-mcp", "other"), "", 0),
         ("an entry that is no object", '{"pi-session-mcp": []}', "", 0),
-        ("an unknown field", changed(timeout=1), "", 0),
+        ("an unknown field", changed(cwd="/"), "", 0),
+        ("tools as text", changed(tools="*"), "", 0),
+        ("tools that are numbers", changed(tools=[1]), "", 0),
         ("a missing field", OURS_AS_JSON.replace('"enabled": true', '"enable": true'), "", 0),
         ("arguments as text", changed(args="serve"), "", 0),
         ("nothing", "", "", 0),
