@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
-from pi_session_mcp.bridge import results, servers
+from pi_session_mcp.bridge import allowance, images, judge_program, outbox, results, servers
 from pi_session_mcp.bridge import transport as bridge_transport
 from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.demo import steps as demo_steps
@@ -207,16 +207,38 @@ def _tools() -> tuple[Bound, ...]:
 def _bridge() -> tuple[Bound, ...]:
     unavailable = "`external_mcp_unavailable`"
     failed = "the tool call fails"
+    judged = "the model is told that its arguments cannot be checked"
     return (
         Bound("all servers of a session until they are ready", seconds(_WAIT.mcp_startup_s), unavailable),
         Bound("pages of a server's list", f"{bridge_catalog.MAX_PAGES}", unavailable),
         Bound("tools of a server", f"{bridge_catalog.MAX_TOOLS}", unavailable),
         Bound("description and schema of a granted tool", size(bridge_catalog.MAX_DEFINITION_BYTES), unavailable),
+        Bound("judging a granted tool's schema", f"{seconds(judge_program.CPU_S)} of a processor", unavailable),
+        Bound("judging arguments by a schema", f"{seconds(judge_program.CPU_S)} of a processor", judged),
+        Bound("memory of what judges (Linux)", size(judge_program.MEMORY_BYTES), "the same"),
+        Bound("a judgement, by the clock", seconds(_WAIT.mcp_judge_s), "the same"),
         Bound("one message of a server", size(bridge_frames.MAX_FRAME_BYTES), failed),
         Bound("one call", seconds(_WAIT.mcp_call_s), failed),
         Bound("calls of a session at a time", f"{servers.MAX_CALLS}", failed),
         Bound("arguments of these calls", size(hosted.MAX_CALL_BYTES), failed),
-        Bound("a result", size(results.MAX_RESULT_BYTES), "the call fails with a sentence that says so"),
+        Bound(
+            "a result, but for its images and sounds",
+            size(results.MAX_RESULT_BYTES),
+            "the call fails with a sentence that says so",
+        ),
+        Bound("images of a result", f"{images.MAX_IMAGES}", "a note stands for each of the others"),
+        Bound("pixels of an image", f"{images.MAX_PIXELS:,}", "a note stands for it"),
+        Bound(
+            "what a server says unasked, at once, and then each second",
+            f"{size(allowance.BURST_BYTES)}, {size(allowance.BYTES_EACH_SECOND)}",
+            "the server is ended, and its tools fail",
+        ),
+        Bound("what each such message counts for beside its length", size(allowance.MESSAGE_BYTES), "the same"),
+        Bound(
+            "what a server has not read yet",
+            f"{size(outbox.MAX_BYTES)}, {outbox.MAX_MESSAGES:,} messages",
+            "the server is ended, and its tools fail",
+        ),
         Bound(
             "a server's own end, after the end of its input and again after TERM",
             seconds(bridge_transport.GRACE_S),

@@ -1,23 +1,21 @@
 """What an external MCP server offers, page by page, and which of it a profile grants. Pure.
 
-Every refusal names the server by its alias and says how many tools were discovered; what the server itself says does
-not pass, names of tools included.
+Only granted tools are judged: what else a server lists, and in which form, cannot matter. Every refusal names the
+server by its alias and says how many tools were discovered; what the server itself says does not pass, names of tools
+included.
 """
 
 from __future__ import annotations
 
-import math
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_core import to_json
-
-from pi_session_mcp.bridge.schema import is_usable_schema
 from pi_session_mcp.config.tool_names import exposed_name
 from pi_session_mcp.errors import Code, Refusal, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from pi_session_mcp.config.model import Grant
 
@@ -29,21 +27,26 @@ MAX_DEFINITION_BYTES: Final = 131_072
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server describes it."""
+    """A tool as its server describes it; schemas are whatever the server gave for them."""
 
     name: str
     description: str
-    schema: dict[str, Any]
+    schema: object
+    output: object = None
 
 
 @dataclass(frozen=True, slots=True)
 class GrantedTool:
-    """A granted tool: its name for the model, and its name at its server. The rest is the server's, unchanged."""
+    """A granted tool: its name for the model, and its name at its server. The rest is the server's, unchanged.
+
+    Whether `schema` is a usable schema of an object is still to be judged. `output` is the schema of its results.
+    """
 
     exposed: str
     remote: str
     description: str
     schema: dict[str, Any]
+    output: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -52,45 +55,85 @@ class Catalog:
 
     server: str
     _tools: dict[str, RemoteTool] = field(default_factory=dict)
+    _twice: set[str] = field(default_factory=set)
     _cursors: set[str] = field(default_factory=set)
+    _entries: int = 0
     _pages: int = 0
+    _stuck: bool = False
 
-    def add(self, tools: Sequence[RemoteTool], next_cursor: str | None) -> None:
-        """Take one page. Raises `Refusal(EXTERNAL_MCP_UNAVAILABLE)` if it breaks a limit or a rule."""
+    def take(self, page: Mapping[str, Any]) -> str | None:
+        """Take a page as the server wrote it; the cursor of the next one, `None` after the last. Raises `Refusal`."""
+        listed, cursor = page.get("tools"), page.get("nextCursor")
+        if not isinstance(listed, list):
+            raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
+        goes_on = cursor if isinstance(cursor, str) else None
+        self._entries += sum(1 for entry in listed if not _has_name(entry))
+        self.add((_read(entry) for entry in listed if _has_name(entry)), goes_on)
+        return None if self._stuck else goes_on
+
+    def add(self, tools: Iterable[RemoteTool], next_cursor: str | None) -> None:
+        """Take one page. Raises `Refusal(EXTERNAL_MCP_UNAVAILABLE)` for more than the limits.
+
+        A cursor that comes again leads nowhere new: it ends the list, and its page may repeat what is known.
+        """
         self._pages += 1
+        self._stuck = next_cursor in self._cursors
         for tool in tools:
-            if tool.name in self._tools or len(self._tools) == MAX_TOOLS or not _is_well_formed(tool):
-                raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
-            self._tools[tool.name] = tool
-        if next_cursor is not None:
-            if next_cursor in self._cursors or self._pages == MAX_PAGES:
+            self._add(tool)
+        if next_cursor is not None and not self._stuck:
+            if self._pages == MAX_PAGES:
                 raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
             self._cursors.add(next_cursor)
 
+    def _add(self, tool: RemoteTool) -> None:
+        if self._entries == MAX_TOOLS and not self._stuck:
+            raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
+        self._entries += 1
+        known = self._tools.setdefault(tool.name, tool)
+        if known is not tool and not (self._stuck and known == tool):
+            self._twice.add(tool.name)
+
     def granted(self, grants: Mapping[str, Grant]) -> tuple[GrantedTool, ...]:
-        """The granted tools of the complete list, in the order of the grants. Raises `Refusal`."""
-        if not self._tools:
+        """The granted tools of the list, in the order of the grants. Raises `Refusal`."""
+        wanted = {grant.name for grant in grants.values()}
+        if self._twice & wanted or (self._stuck and not wanted <= self._tools.keys()):
+            raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
+        if self._entries == 0:
             raise self._refusal(Code.EXTERNAL_MCP_NO_TOOLS)
         return tuple(self._grant(alias, grant.name) for alias, grant in grants.items())
+
+    def unusable(self, alias: str) -> Refusal:
+        """That a granted tool cannot be used as it is described."""
+        return self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE, alias)
 
     def _grant(self, alias: str, remote: str) -> GrantedTool:
         tool = self._tools.get(remote)
         if tool is None:
             raise self._refusal(Code.EXTERNAL_MCP_GRANT_TOOL_MISSING, alias)
-        if _definition_bytes(tool) > MAX_DEFINITION_BYTES:
-            raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE, alias)
-        return GrantedTool(exposed_name(self.server, alias), tool.name, tool.description, tool.schema)
+        if not isinstance(tool.schema, dict) or tool.schema.get("type") != "object":
+            raise self.unusable(alias)
+        if not _fits([tool.description, tool.schema]):
+            raise self.unusable(alias)
+        output = tool.output if isinstance(tool.output, dict) and _fits(tool.output) else None
+        return GrantedTool(exposed_name(self.server, alias), tool.name, tool.description, tool.schema, output)
 
     def _refusal(self, code: Code, tool: str | None = None) -> Refusal:
         return Refusal(code, stage=Stage.MCP_TOOLS, server=self.server, tool=tool, discovered_tools=len(self._tools))
 
 
-def _definition_bytes(tool: RemoteTool) -> float:
+def _has_name(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("name"), str) and entry["name"] != ""
+
+
+def _read(entry: Mapping[str, Any]) -> RemoteTool:
+    said = entry.get("description")
+    description = said if isinstance(said, str) else ""
+    return RemoteTool(entry["name"], description, entry.get("inputSchema"), entry.get("outputSchema"))
+
+
+def _fits(described: object) -> bool:
     try:
-        return len(to_json([tool.description, tool.schema]))
-    except ValueError:  # what cannot be written down has no size that would fit
-        return math.inf
-
-
-def _is_well_formed(tool: RemoteTool) -> bool:
-    return tool.name != "" and is_usable_schema(tool.schema)
+        text = json.dumps(described, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return len(text.encode()) <= MAX_DEFINITION_BYTES
+    except (ValueError, RecursionError):  # what cannot be written down has no size that would fit
+        return False

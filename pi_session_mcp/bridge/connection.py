@@ -2,61 +2,73 @@
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from anyio import to_thread
-from mcp import Client
-from mcp_types import Implementation
 
-from pi_session_mcp import __version__
-from pi_session_mcp.bridge.catalog import Catalog, GrantedTool, RemoteTool
-from pi_session_mcp.bridge.results import BAD_ARGUMENTS, TOO_LARGE, Failed, project
-from pi_session_mcp.bridge.schema import Arguments
-from pi_session_mcp.bridge.transport import connected
+from pi_session_mcp.bridge.catalog import Catalog, GrantedTool
+from pi_session_mcp.bridge.client import speaking
+from pi_session_mcp.bridge.results import BAD_ARGUMENTS, TOO_LARGE, UNJUDGED_ARGUMENTS, Failed, project
 from pi_session_mcp.errors import Code, Refusal, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pi_session_mcp.bridge.client import McpClient
+    from pi_session_mcp.bridge.judge import Judge
     from pi_session_mcp.bridge.results import Outcome
     from pi_session_mcp.bridge.transport import Launch
     from pi_session_mcp.config.model import Grant
 
-_CLIENT: Final = "pi-session-mcp"
+_LATE: Final = Failed()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Arguments of a call as JSON texts: as Pi hands them over, and `given`, as the model wrote them."""
+
+    arguments: str
+    given: str
 
 
 class _Call:
     """A call that waits for its result."""
 
-    __slots__ = ("lost", "scope")
+    __slots__ = ("outcome", "scope")
 
     def __init__(self, within_s: float) -> None:
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + within_s)
-        self.lost = False
-        """Whether the result may have been in a line that was too long to be read."""
+        self.outcome: Outcome = _LATE
+
+    def end(self, outcome: Outcome) -> None:
+        """Wait no more."""
+        self.outcome = outcome
+        self.scope.cancel()
 
 
 class Connection:
     """A connection to one server, which lives as long as `run`.
 
     `run` belongs to one task: the MCP client must be left in the task that entered it. Everything else may be called
-    from any task. `server` is the server's alias.
+    from any task. `server` is the server's alias; `judge` is the session's. It is its own `transport.Watcher`.
     """
 
-    def __init__(self, server: str, launch: Launch, grants: Mapping[str, Grant], *, call_s: float) -> None:
+    def __init__(
+        self, server: str, launch: Launch, grants: Mapping[str, Grant], judge: Judge, *, call_s: float
+    ) -> None:
         self._server = server
         self._launch = launch
         self._grants = grants
+        self._judge = judge
         self._call_s = call_s
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._settled = anyio.Event()
         self._refusal: Refusal | None = None
-        self._client: Client | None = None
+        self._client: McpClient | None = None
         self._calls: set[_Call] = set()
-        self._arguments: dict[str, Arguments] = {}
         self.tools: tuple[GrantedTool, ...] = ()
         self.gone = anyio.Event()
         """Set when no process of the server is alive."""
@@ -74,34 +86,40 @@ class Connection:
         if self._refusal is not None:
             raise self._refusal
 
-    async def call(self, tool: GrantedTool, arguments: object, given: object) -> Outcome:
-        """Call a granted tool. `given` are the arguments as the model wrote them, before Pi has changed any.
+    async def call(self, tool: GrantedTool, arguments: dict[str, Any], said: Said) -> Outcome:
+        """Call a granted tool with these arguments; `said` is what the judge reads.
 
-        Both must keep to the tool's schema, or the server hears nothing. Bounded; a caller that is cancelled, like one
-        whose time has passed, tells the server that it waits no more, which need not undo what the call has done.
+        They must keep to the tool's schema in both forms, or the server hears nothing. Bounded; a caller that is
+        cancelled, like one whose time has passed, tells the server that it waits no more, which need not undo what the
+        call has done.
         """
-        judge = self._arguments[tool.remote]
-        if not judge.accept(arguments) or not judge.accept(given):
-            return Failed(BAD_ARGUMENTS)
-        assert isinstance(arguments, dict)
-        outcome: Outcome = Failed()
         call = _Call(self._call_s)
         self._calls.add(call)
         try:
             with call.scope:
-                outcome = await self._outcome(tool, arguments)
+                call.outcome = await self._outcome(tool, arguments, said)
         finally:
             self._calls.discard(call)
-        return Failed(TOO_LARGE) if call.lost else outcome
+        return call.outcome
 
-    async def _outcome(self, tool: GrantedTool, arguments: dict[str, Any]) -> Outcome:
+    async def _outcome(self, tool: GrantedTool, arguments: dict[str, Any], said: Said) -> Outcome:
+        keeps = await self._judge.keeps(_text(tool.schema), *dict.fromkeys((said.arguments, said.given)))
+        if not keeps:
+            return Failed(UNJUDGED_ARGUMENTS if keeps is None else BAD_ARGUMENTS)
         if self._client is None:
             return Failed()
         try:
             result = await self._client.call_tool(tool.remote, arguments)
-        except Exception:  # noqa: BLE001 - whatever a foreign server made the SDK raise, its text stays here
+            return project(result, other_shape=await self._breaks_its_schema(tool, result))
+        except Exception:  # noqa: BLE001 - whatever a foreign server made the SDK or us raise, its text stays here
             return Failed()
-        return project(result.model_dump(by_alias=True, exclude_unset=True))
+
+    async def _breaks_its_schema(self, tool: GrantedTool, result: Mapping[str, Any]) -> bool:
+        """Whether it is certain that a result is not of the shape that its tool has promised."""
+        if tool.output is None or result.get("isError"):
+            return False
+        structured = result.get("structuredContent")
+        return structured is None or await self._judge.keeps(_text(tool.output), _text(structured)) is False
 
     def close(self) -> None:
         """Begin the end, whatever the connection has come to. Returns at once; see `gone`."""
@@ -122,9 +140,7 @@ class Connection:
             self.gone.set()
 
     async def _live(self) -> None:
-        transport = connected(self._launch, on_end=self._ended.set, on_too_long=self._lose_results)
-        name = Implementation(name=_CLIENT, version=__version__)
-        async with Client(transport, mode="legacy", cache=None, client_info=name) as client:
+        async with speaking(self._launch, self) as client:
             try:
                 self.tools = await self._discover(client)
             except Refusal as refusal:  # here, since leaving the client would wrap it
@@ -135,19 +151,15 @@ class Connection:
             await self._ended.wait()
             self._client = None
 
-    async def _discover(self, client: Client) -> tuple[GrantedTool, ...]:
+    async def _discover(self, client: McpClient) -> tuple[GrantedTool, ...]:
         catalog = Catalog(self._server)
         cursor: str | None = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            tools = [RemoteTool(tool.name, tool.description or "", tool.input_schema) for tool in page.tools]
-            # Judging hundreds of schemas takes a second, during which the server must go on serving others.
-            await to_thread.run_sync(partial(catalog.add, tools, page.next_cursor), abandon_on_cancel=True)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
+        while (cursor := catalog.take(await client.list_tools(cursor))) is not None:
+            pass
         granted = catalog.granted(self._grants)
-        self._arguments = {tool.remote: Arguments(tool.schema) for tool in granted}
+        for alias, tool in zip(self._grants, granted, strict=True):
+            if not await self._judge.is_usable(_text(tool.schema)):
+                raise catalog.unusable(alias)
         return granted
 
     def _settle(self, refusal: Refusal | None) -> None:
@@ -155,10 +167,32 @@ class Connection:
             self._refusal = refusal
             self._settled.set()
 
-    def _lose_results(self) -> None:
-        """A line was too long to be read: it may have been any result that is waited for, and certainly too large."""
+    # --- as the watcher of its transport -----------------------------------------------------------------------------
+
+    def server_ended(self) -> None:
+        """See `transport.Watcher`. Calls under way hear it from the client, as their answers may be still unread."""
+        self._ended.set()
+
+    def line_too_long(self) -> None:
+        """It may have been any result that is waited for, and is certainly too large."""
+        self._lose(Failed(TOO_LARGE))
+
+    def answer_unknown(self) -> None:
+        """It may have been meant for any call that waits."""
+        self._lose(Failed())
+
+    def overran(self) -> None:
+        """Such a server is given up: its tools fail from now on."""
+        self._lose(Failed())
+        self.close()
+
+    def _lose(self, outcome: Outcome) -> None:
         if not self._settled.is_set():
             self.close()
         for call in self._calls:
-            call.lost = True
-            call.scope.cancel()
+            call.end(outcome)
+
+
+def _text(value: object) -> str:
+    """A value as JSON for the judge. Raises `ValueError` for what is none."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))

@@ -1,18 +1,32 @@
 """What an external MCP server writes, as messages: bounded lines, and only those that are JSON-RPC. Pure.
 
 Time is linear in what arrives, however it is cut into chunks. What is no message is dropped, as if it was never sent.
+An answer is never dropped, or its call would wait in vain: it is repaired (half of a surrogate pair, bytes that are no
+UTF-8, a missing `jsonrpc`), and what cannot be repaired (a number that is not finite or too long, nesting that is too
+deep) becomes an error answer, if its id can be read.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any, Final
 
-from mcp_types import JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import from_json
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 """Of one line, without its end."""
+MAX_REPAIRED_BYTES: Final = 1024 * 1024
+"""A longer line is not repaired: that takes time, and hardly any result of this length may pass."""
+MAX_DEPTH: Final = 150
+"""Of nesting in a line that is repaired; what needs no repair may be a little deeper."""
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+UNREADABLE: Final = -32700
+"""The code of an error answer that was made here (JSON-RPC calls it a parse error)."""
 
 
 class LineSplitter:
@@ -21,6 +35,8 @@ class LineSplitter:
     def __init__(self) -> None:
         self.too_long = 0
         """How many lines were too long so far, the one that is still arriving included."""
+        self.dropped = 0
+        """How many bytes of such lines were dropped so far."""
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -40,31 +56,151 @@ class LineSplitter:
         before, self._size = self._size, self._size + len(piece)
         if self._size <= MAX_FRAME_BYTES:
             self._pieces.append(piece)
-        elif before <= MAX_FRAME_BYTES:
+            return
+        self.dropped += len(piece)
+        if before <= MAX_FRAME_BYTES:
+            self.dropped += before
             self._pieces = []
             self.too_long += 1
 
 
-def read_message(line: bytes) -> JSONRPCMessage | None:
-    """The message of one line, `None` if it is none: no UTF-8, no JSON, not finite, or not JSON-RPC."""
+def read_messages(line: bytes) -> list[JSONRPCMessage]:
+    """The messages of one line: one, or those of a batch, or none. See `read_message`."""
+    if not line.lstrip().startswith(b"["):
+        return [] if (message := read_message(line)) is None else [message]
     try:
-        message = jsonrpc_message_adapter.validate_python(from_json(line, allow_inf_nan=False), by_name=False)
+        batch = from_json(line, allow_inf_nan=False)
     except ValueError:
+        return []
+    read = [_message(one, line) for one in batch if isinstance(one, dict)]
+    return [message for message in read if message is not None]
+
+
+def read_message(line: bytes) -> JSONRPCMessage | None:
+    """The message of one line, `None` if it is none, or is a request or notification that cannot be read."""
+    line = line.removeprefix(_BYTE_ORDER_MARK).strip()
+    if not line.startswith(b"{"):
         return None
-    return _without_ambiguous_error(message, line)
+    try:
+        message = from_json(line, allow_inf_nan=False)
+    except ValueError:
+        return _repaired(line)
+    return _message(message, line)
 
 
-def _without_ambiguous_error(message: JSONRPCMessage, line: bytes) -> JSONRPCMessage:
+def _message(message: dict[str, Any], line: bytes) -> JSONRPCMessage | None:
+    method, number = message.get("method"), message.get("id")
+    if isinstance(method, str):
+        return _asked(method, number, message)
+    if "result" not in message and "error" not in message:
+        return None if number is None else _failed(_read_id(number))
+    result = message.get("result")
+    if "error" in message or not isinstance(result, dict) or (read := _read_id(number)) is None:
+        return _failed(_read_id(number))
+    return _without_ambiguous_error(JSONRPCResponse(jsonrpc="2.0", id=read, result=result), line)
+
+
+def _asked(method: str, number: object, message: dict[str, Any]) -> JSONRPCMessage | None:
+    """A request or a notification. What either says is of no use to us."""
+    if "id" not in message:
+        params = message.get("params")
+        return JSONRPCNotification(jsonrpc="2.0", method=method, params=params if isinstance(params, dict) else None)
+    return None if (read := _read_id(number)) is None else JSONRPCRequest(jsonrpc="2.0", id=read, method=method)
+
+
+def _read_id(number: object) -> int | str | None:
+    """An id as it was meant: what some languages make of a number is still that number."""
+    match number:
+        case bool():
+            return None
+        case int() | str():
+            return number
+        case float() if number.is_integer():
+            return int(number)
+        case _:
+            return None
+
+
+def _failed(number: int | str | None) -> JSONRPCError:
+    """An error answer. What the server says of it goes nowhere."""
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=UNREADABLE, message=""))
+
+
+# --- repairing -------------------------------------------------------------------------------------------------------
+
+
+def _repaired(line: bytes) -> JSONRPCMessage | None:
+    """The answer of a line that is not strict JSON, or an error answer with its id; nothing else is worth a repair."""
+    try:
+        message = _parsed(line) if len(line) <= MAX_REPAIRED_BYTES else None
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        return _failed_by_its_ends(line)
+    return None if "method" in message else _message(message, line)
+
+
+def _parsed(line: bytes) -> object:
+    """Raises `ValueError` and `RecursionError` for what cannot be repaired."""
+    text = line.decode("utf-8", "replace")
+    return _sound(json.loads(text, parse_constant=_refused), MAX_DEPTH)
+
+
+def _refused(_constant: str) -> object:
+    raise ValueError
+
+
+def _sound(value: object, depth: int) -> object:
+    """The value without halves of surrogate pairs. Raises `ValueError` for a number that is not finite, and depth."""
+    if depth == 0:
+        raise ValueError
+    match value:
+        case str():
+            return _whole(value)
+        case list():
+            return [_sound(one, depth - 1) for one in value]
+        case dict():
+            return {_whole(key): _sound(one, depth - 1) for key, one in value.items()}
+        case float() if not math.isfinite(value):
+            raise ValueError
+        case _:
+            return value
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else _HALF_PAIR.sub("\ufffd", text)
+
+
+_ID: Final = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
+_VERSION: Final = rb'"jsonrpc"\s*:\s*"[^"\\]{0,20}"\s*'
+_ANSWER: Final = rb'"(?:result|error)"\s*:'
+_ID_FIRST: Final = re.compile(
+    rb"\{\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb",\s*(?:" + _VERSION + rb",\s*)?" + _ANSWER
+)
+_ANSWER_FIRST: Final = re.compile(rb"\{\s*(?:" + _VERSION + rb",\s*)?" + _ANSWER)
+_ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"(?:,\s*" + _VERSION + rb")?\}\Z")
+_END_BYTES: Final = 512
+
+
+def _failed_by_its_ends(line: bytes) -> JSONRPCError | None:
+    """An error answer for a line that cannot be read but where its id stands, before or after the answer itself."""
+    start, end = line[:_END_BYTES], line[-_END_BYTES:]
+    found = _ID_FIRST.match(start)
+    if found is None and _ANSWER_FIRST.match(start):
+        found = _ID_LAST.search(end)
+    return None if found is None else _failed(_read_id(json.loads(found[1].decode("utf-8", "replace"))))
+
+
+# --- errors that may be told -----------------------------------------------------------------------------------------
+
+
+def _without_ambiguous_error(message: JSONRPCResponse, line: bytes) -> JSONRPCMessage:
     """An error result that says a key twice, anywhere, is reduced to a bare error.
 
     Of two equal keys the last one has won already, unseen; and what an error result says decides which of our own texts
     a model gets.
     """
-    if (
-        not isinstance(message, JSONRPCResponse)
-        or message.result.get("isError") is not True
-        or _says_each_key_once(line)
-    ):
+    if message.result.get("isError") is not True or _says_each_key_once(line):
         return message
     return JSONRPCResponse(jsonrpc="2.0", id=message.id, result={"content": [], "isError": True})
 
@@ -76,5 +212,6 @@ def _says_each_key_once(line: bytes) -> bool:
         nonlocal repeated
         repeated = repeated or len({key for key, _ in members}) < len(members)
 
-    json.loads(line, object_pairs_hook=note, parse_int=len)  # a long number is not worth converting
+    # A long number is not worth converting.
+    json.loads(line.strip().decode("utf-8", "replace"), object_pairs_hook=note, parse_int=len)
     return not repeated

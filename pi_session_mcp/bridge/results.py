@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from pi_session_mcp.bridge.images import MAX_IMAGES, Image, decoded, named_type, shown_type
 from pi_session_mcp.config.strict_json import Parsed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_RESULT_BYTES: Final = 262_144
-"""Of the whole result as compact JSON in UTF-8."""
+"""Of the whole result as compact JSON in UTF-8, but for images and sounds: a line's own limit bounds those."""
 MAX_ENVELOPE_BYTES: Final = 1024
 MAX_MESSAGE_CODE_POINTS: Final = 200
 
 TOO_LARGE: Final = f"External MCP result exceeds the bridge limit of {MAX_RESULT_BYTES} bytes; request less data."
 FAILED: Final = "External MCP operation failed"
 BAD_ARGUMENTS: Final = "Arguments do not match the tool's input schema"
+UNJUDGED_ARGUMENTS: Final = "Arguments cannot be checked against the tool's input schema"
+NO_CONTENT: Final = "[The tool's result has no content.]"
+UNREADABLE_PART: Final = "[A part of the tool's result cannot be read.]"
+OTHER_SHAPE: Final = "[The tool's result does not match the tool's own output schema.]"
 SOURCE_TOO_LARGE: Final = (
     '{"code":"SOURCE_TOO_LARGE","message":"Requested source exceeds the response limit; increase maxBytes."}'
 )
@@ -28,10 +33,14 @@ SOURCE_TOO_LARGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What the model gets: texts, and the structured result, if there was one, beside them."""
+    """What the model gets: texts, and the structured result, if there was one, beside them.
+
+    A model that takes images gets each of `images` in the place of its text, which is a note otherwise.
+    """
 
     texts: tuple[str, ...]
     details: object = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +53,112 @@ class Failed:
 Outcome: TypeAlias = Delivered | Failed
 
 
-def project(result: Mapping[str, Any]) -> Outcome:
-    """The outcome of a call from its result as JSON (`content`, `structuredContent`, `isError`)."""
+def project(result: Mapping[str, Any], *, other_shape: bool = False) -> Outcome:
+    """The outcome of a call from its result as JSON (`content`, `structuredContent`, `isError`).
+
+    What breaks the protocol is told as well as it can be, with a note; `other_shape` adds the one that the result
+    breaks its tool's own output schema.
+    """
     if result.get("isError"):
         return Failed(SOURCE_TOO_LARGE if _says_source_too_large(result) else FAILED)
     try:
-        if len(_compact(result).encode()) > MAX_RESULT_BYTES:
+        if len(_compact(_without_media(result)).encode()) > MAX_RESULT_BYTES:
             return Failed(TOO_LARGE)
-    except ValueError:  # not finite, or no Unicode
+        delivered = _delivered(result)
+    except (ValueError, RecursionError):  # not finite, or no Unicode
         return Failed()
-    return _delivered(result["content"], result.get("structuredContent"))
+    if delivered is None or not other_shape:
+        return delivered or Failed()
+    return replace(delivered, texts=(*delivered.texts, OTHER_SHAPE))
 
 
-def _delivered(content: Sequence[Mapping[str, Any]], structured: object) -> Delivered:
-    texts = [block["text"] if block["type"] == "text" else _compact(block) for block in content]
+def _without_media(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = result.get("content")
+    if not isinstance(content, list):
+        return result
+    return {**result, "content": [_without_data(block) for block in content]}
+
+
+def _without_data(block: object) -> object:
+    match block:
+        case {"type": "image" | "audio", "data": str(), **rest}:
+            return {**rest, "data": ""}
+        case {"type": "resource", "resource": {"blob": str(), **inner}, **rest}:
+            return {**rest, "resource": {**inner, "blob": ""}}
+        case _:
+            return block
+
+
+def _delivered(result: Mapping[str, Any]) -> Delivered | None:
+    """`None` if there is content and nothing of it can be read."""
+    content, structured = result.get("content"), result.get("structuredContent")
+    if content is None:
+        return _without_content(result, structured)
+    blocks = content if isinstance(content, list) else [content]
+    texts, images = _read(blocks)
+    if blocks and all(text == UNREADABLE_PART for text in texts):
+        return None if structured is None else Delivered((_compact(structured), UNREADABLE_PART), structured)
     if not texts and structured is not None:
         texts = [_compact(structured)]
-    return Delivered(tuple(texts), structured)
+    return Delivered(tuple(texts), structured, tuple(images))
+
+
+def _without_content(result: Mapping[str, Any], structured: object) -> Delivered:
+    """A result of an older draft, or of a server that knows no better: what it says instead, as JSON."""
+    if structured is not None:
+        return Delivered((_compact(structured),), structured)
+    said = {key: value for key, value in result.items() if key not in {"content", "isError", "_meta", "resultType"}}
+    return Delivered((_compact(said), NO_CONTENT) if said else (NO_CONTENT,))
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+_LINK_MEMBERS: Final = ("uri", "name", "title", "description", "mimeType", "size")
+_RESOURCE_MEMBERS: Final = ("uri", "mimeType", "text")
+
+
+def _read(blocks: Sequence[object]) -> tuple[list[str], list[Image]]:
+    texts: list[str] = []
+    images: list[Image] = []
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case {"type": "image", "data": data, **rest}:
+                _add_media("Image", data, rest.get("mimeType"), texts, images)
+            case {"type": "audio", "data": data, **rest}:
+                _add_media("Audio", data, rest.get("mimeType"), texts, None)
+            case {"type": "resource", "resource": {"blob": data, **rest}}:
+                _add_media("Binary resource", data, rest.get("mimeType"), texts, images)
+            case {"type": "resource", "resource": {"text": str()} as resource}:
+                texts.append(_compact({"type": "resource", "resource": _only(_RESOURCE_MEMBERS, resource)}))
+            case {"type": "resource_link", "uri": str(uri), **rest}:
+                link = {"uri": uri, **rest}
+                texts.append(_compact({"type": "resource_link", **_only(_LINK_MEMBERS, link)}))
+            case _:
+                texts.append(UNREADABLE_PART)
+    return texts, images
+
+
+def _only(members: Sequence[str], said: Mapping[Any, Any]) -> dict[str, Any]:
+    """These members, in their order there. What is named by its own content (`data:`) would be base64 as text."""
+    kept = {key: value for key, value in said.items() if key in members}
+    if str(kept.get("uri", "")).lower().startswith("data:"):
+        kept["uri"] = "data:"
+    return kept
+
+
+def _add_media(what: str, data: object, said_type: object, texts: list[str], images: list[Image] | None) -> None:
+    """Add the note that stands for an image or for another thing of bytes, and the image, if it may be shown."""
+    content = decoded(data)
+    if content is None:
+        texts.append(UNREADABLE_PART)
+        return
+    shown = None if images is None or len(images) == MAX_IMAGES else shown_type(content)
+    if images is not None and shown is not None:
+        assert isinstance(data, str)
+        images.append(Image(len(texts), data, shown))
+    texts.append(f"[{what} left out: {shown or named_type(said_type)}, {len(content)} bytes.]")
 
 
 def _compact(value: object) -> str:

@@ -1,7 +1,8 @@
-"""JSON Schemas of external tools: whether one is usable, and whether arguments keep to it. Pure.
+"""JSON Schemas of external tools: whether one is usable, and whether a value keeps to it. Pure.
 
-The SDK that speaks MCP for us requires `jsonschema`, so it is there; it is imported when the first tool is looked at,
-because a server that grants no external tools has no use for it.
+What a foreign schema costs has no bound here, in time or in memory. So only the judge's process (`judge_program`) runs
+this: it can be ended. `jsonschema` is a requirement of the SDK that speaks MCP for us; it is imported when the first
+schema is looked at.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def is_usable_schema(schema: dict[str, Any]) -> bool:
     """Whether this is a valid JSON Schema of an object."""
-    from jsonschema import Draft202012Validator, FormatChecker, SchemaError
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.validators import validator_for
 
     if schema.get("type") != "object":
@@ -27,13 +28,15 @@ def is_usable_schema(schema: dict[str, Any]) -> bool:
         # Without formats: a pattern is one of JavaScript, which is not for Python's `re` to judge.
         kind = validator_for(schema, default=Draft202012Validator)
         kind.check_schema(schema, format_checker=FormatChecker(formats=()))  # type: ignore[call-arg]
-    except (SchemaError, RecursionError):
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a foreign schema can make the library raise anything, and is then none
         return False
     return True
 
 
 class Arguments:
-    """Judges the arguments of one tool. A reference that leads out of the schema is followed nowhere."""
+    """Judges values by one schema, the arguments of a tool above all. It follows no reference out of the schema."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         from jsonschema import Draft202012Validator
@@ -41,26 +44,45 @@ class Arguments:
         from referencing import Registry
 
         known = validator_for(schema, default=Draft202012Validator)
-        kind: type[Validator] = extend(known, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+        ours = {"pattern": _pattern, "type": _type}
+        kind: type[Validator] = extend(known, ours)  # type: ignore[no-untyped-call]
         self._validator: Validator = kind(schema, registry=Registry())
 
     def accept(self, arguments: object) -> bool:
-        """Whether the arguments are an object that keeps to the schema. What cannot be judged does not."""
-        from referencing.exceptions import Unresolvable
+        """Whether the arguments are an object that keeps to the schema. Those that cannot be judged do not."""
+        return self.judge(arguments) is True
 
+    def judge(self, value: object) -> bool | None:
+        """Whether the value is an object that keeps to the schema; `None` when the schema cannot be applied to it."""
         try:
-            return isinstance(arguments, dict) and self._validator.is_valid(arguments)
-        except (Unresolvable, RecursionError, ValueError, re.error):
-            return False
+            return isinstance(value, dict) and self._validator.is_valid(value)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - a foreign schema can make the library raise anything
+            return None
 
 
 def _pattern(_validator: object, pattern: str, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """Patterns are JavaScript's. One that Python cannot read was judged by Pi alone, before us."""
+    """Patterns are JavaScript's. One that Python cannot read is not judged."""
     from jsonschema import ValidationError
 
     try:
         matches = not isinstance(instance, str) or re.search(pattern, instance) is not None
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return
     if not matches:
         yield ValidationError("pattern")
+
+
+def _type(validator: Any, types: object, instance: object, _schema: object) -> Iterator[ValidationError]:
+    """A type that JSON Schema does not know (`file` and `date` are habits of other formats) is the type of nothing."""
+    from jsonschema import ValidationError
+    from jsonschema.exceptions import UnknownType
+
+    for one in types if isinstance(types, list) else [types]:
+        try:
+            if validator.is_type(instance, one):
+                return
+        except UnknownType:
+            continue
+    yield ValidationError("type")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 from pydantic_core import from_json
 
-from pi_session_mcp.bridge.connection import Connection
+from pi_session_mcp.bridge.connection import Connection, Said
 from pi_session_mcp.bridge.environment import VariableMissing, child_environment
+from pi_session_mcp.bridge.judge import Judge
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, Failed
 from pi_session_mcp.bridge.transport import Launch
 from pi_session_mcp.errors import Code, Refusal, Stage
@@ -33,10 +34,14 @@ MAX_CALLS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class BridgeBounds:
-    """Seconds: all servers of a session until they are ready; one call."""
+    """Seconds: all servers of a session until they are ready; one call; one judgement by a schema, and how long the
+    process that judges stays without one.
+    """
 
     startup_s: float
     call_s: float
+    judge_s: float = 10.0
+    judge_idle_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +89,26 @@ class ExternalServers:
 
         Raises `Refusal`. The caller awaits `ready`, and `end` whatever has come of it.
         """
-        connections = self._connections(servers, directory)
-        session = SessionServers(self._tasks, connections, self._bounds.startup_s, self._sessions.discard)
+        if self._stopping and servers:
+            raise Refusal(Code.SERVER_STOPPING, stage=Stage.MCP_TOOLS)
+        judge = Judge(self._bounds.judge_s, self._bounds.judge_idle_s)
+        connections = {alias: self._connection(alias, one, judge, directory) for alias, one in servers.items()}
+        session = SessionServers(self._tasks, connections, judge, self._bounds.startup_s, self._sessions.discard)
         self._sessions.add(session)
+        if connections:
+            self._tasks.start_soon(judge.run)
         for connection in connections.values():
             self._tasks.start_soon(connection.run)
         return session
 
-    def _connections(self, servers: Mapping[str, McpServer], directory: Path) -> dict[str, Connection]:
-        if self._stopping and servers:
-            raise Refusal(Code.SERVER_STOPPING, stage=Stage.MCP_TOOLS)
-        return {alias: self._connection(alias, server, directory) for alias, server in servers.items()}
-
-    def _connection(self, alias: str, server: McpServer, directory: Path) -> Connection:
+    def _connection(self, alias: str, server: McpServer, judge: Judge, directory: Path) -> Connection:
         try:
             environment = child_environment(self._environ, server.env_from)
         except VariableMissing:
             raise Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS, server=alias) from None
         command = tuple(path_text(text) for text in (server.command, *server.args))
         launch = Launch(command, environment, str(directory))
-        return Connection(alias, launch, server.tools, call_s=self._bounds.call_s)
+        return Connection(alias, launch, server.tools, judge, call_s=self._bounds.call_s)
 
 
 class SessionServers:
@@ -113,11 +118,13 @@ class SessionServers:
         self,
         tasks: TaskGroup,
         connections: Mapping[str, Connection],
+        judge: Judge,
         startup_s: float,
         forget: Callable[[SessionServers], None],
     ) -> None:
         self._tasks = tasks
         self._connections = connections
+        self._judge = judge
         self._startup_s = startup_s
         self._forget = forget
         self._tools: dict[str, tuple[Connection, GrantedTool]] = {}
@@ -154,6 +161,7 @@ class SessionServers:
             scope.cancel()
         for connection in self._connections.values():
             connection.close()
+        self._judge.close()
 
     async def end(self) -> None:
         """Close, and wait until no process of a server is left; each ends within a bound of its own."""
@@ -161,6 +169,8 @@ class SessionServers:
         try:
             for connection in self._connections.values():
                 await connection.gone.wait()
+            if self._connections:  # or nothing was asked of it, and it never ran
+                await self._judge.gone.wait()
         finally:
             self._forget(self)
 
@@ -193,10 +203,15 @@ class SessionServers:
             return Failed()
         connection, tool = self._tools[call.tool]
         try:
-            arguments, given = (from_json(text, allow_inf_nan=False) for text in (call.arguments, call.given))
+            arguments, _ = (from_json(text, allow_inf_nan=False) for text in (call.arguments, call.given))
         except ValueError:
             return Failed(BAD_ARGUMENTS)
-        return await connection.call(tool, arguments, given)
+        if not isinstance(arguments, dict):
+            return Failed(BAD_ARGUMENTS)
+        try:
+            return await connection.call(tool, arguments, Said(call.arguments, call.given))
+        except Exception:  # noqa: BLE001 - what is foreign may fail in any way, and is this call's failure alone
+            return Failed()
 
 
 async def _note_refusal(connection: Connection, failed: list[Refusal], others: anyio.CancelScope) -> None:

@@ -1,25 +1,32 @@
 """The process of one external MCP server, under a keeper, and its pipes as the streams that the MCP client takes.
 
-The SDK's own transport joins strings while a line grows, which is quadratic, and stops for good at a bad byte.
+The SDK's own transport joins strings while a line grows, which is quadratic, and stops for good at a bad byte. Nor does
+its client bound what a server makes it do. So the client gets answers, and nothing else: what a server asks is answered
+here, and what it tells is dropped here, both within bounds.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
+from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pi_session_mcp.bridge.frames import LineSplitter, read_message
+from pi_session_mcp.bridge.allowance import DROPPED_COUNT_ONCE_IN, MESSAGE_BYTES, Allowance
+from pi_session_mcp.bridge.frames import LineSplitter, read_messages
+from pi_session_mcp.bridge.outbox import Outbox
 from pi_session_mcp.keeper import kept
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
+
+    from anyio.streams.memory import MemoryObjectSendStream
+    from mcp_types import JSONRPCMessage
 
     from pi_session_mcp.keeper.kept import Kept
 
@@ -29,7 +36,23 @@ _CHUNK_BYTES: Final = 65_536
 _STDIN: Final = 0
 
 Received: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
-Sent: TypeAlias = MemoryObjectSendStream[SessionMessage]
+_PING: Final = "ping"
+
+
+class Watcher(Protocol):
+    """Who is told what happens to a server. Must not block or raise."""
+
+    def server_ended(self) -> None:
+        """It has ended by itself."""
+
+    def line_too_long(self) -> None:
+        """It has begun a line that is over the limit, which may be any answer that is waited for."""
+
+    def answer_unknown(self) -> None:
+        """It has answered what it was never asked; that may be meant for any request that waits."""
+
+    def overran(self) -> None:
+        """It says more than is read, or does not read what it makes us say. Nothing more will be taken from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +92,18 @@ class ServerProcess:
         await anyio.wait_readable(self._output)
         return os.read(self._output, _CHUNK_BYTES)
 
-    async def end(self) -> None:
-        """End its input, then the server: see `GRACE_S`. Nothing of its tree is left. Shield it."""
+    async def end(self, grace_s: float = GRACE_S) -> None:
+        """End its input, then the server, after so much time with TERM, and as much later for certain.
+
+        Nothing of its tree is left. Shield it.
+        """
         if self._input is not None:
             anyio.notify_closing(self._input)
             os.close(self._input)
             self._input = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._drain)  # one that waits to write its last words could not end
-            tasks.start_soon(self._hurry)
+            tasks.start_soon(self._hurry, grace_s)
             await self._keeper.gone()
             tasks.cancel_scope.cancel()
         anyio.notify_closing(self._output)
@@ -87,17 +113,16 @@ class ServerProcess:
         while await self.read():
             pass
 
-    async def _hurry(self) -> None:
-        await anyio.sleep(GRACE_S)
+    async def _hurry(self, grace_s: float) -> None:
+        await anyio.sleep(grace_s)
         self._keeper.ask()
-        await anyio.sleep(GRACE_S)
+        await anyio.sleep(grace_s)
         self._keeper.end()
 
 
 def start(launch: Launch) -> ServerProcess:
     """Start a server. Raises `OSError`; nothing is left open then. What it writes to stderr goes nowhere."""
-    their_input, our_input = os.pipe()
-    our_output, their_output = os.pipe()
+    (their_input, our_input), (our_output, their_output) = kept.open_pipes(2)
     try:
         keeper = kept.start(
             kept.Command(
@@ -121,70 +146,104 @@ def start(launch: Launch) -> ServerProcess:
 
 
 @asynccontextmanager
-async def connected(
-    launch: Launch, *, on_end: Callable[[], None], on_too_long: Callable[[], None]
-) -> AsyncIterator[tuple[Received, Sent]]:
-    """A server's streams, as `mcp.Client` takes them; leaving ends its process, whatever has happened.
+async def connected(launch: Launch, watcher: Watcher) -> AsyncIterator[tuple[Received, Outbox]]:
+    """A server's answers, and where to write to it, as an MCP client takes them; leaving ends its process for certain.
 
-    `on_end` is called when the server has ended by itself, `on_too_long` for each line of it that is over the limit.
     Enter and leave in one task. Raises `OSError` if it cannot be started.
     """
     process = start(launch)
     try:
-        # Unbounded: the client shields what it says last, and must not wait there for a server that does not read.
-        sent, outgoing = anyio.create_memory_object_stream[SessionMessage](math.inf)
+        outbox = Outbox(watcher.overran)
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        async with outgoing, sent, incoming, received, anyio.create_task_group() as tasks:
-            tasks.start_soon(_write, process, outgoing, incoming)
-            tasks.start_soon(_read, process, incoming, on_too_long)
-            tasks.start_soon(_watch, process, on_end)
-            yield received, sent
+        async with incoming, received, anyio.create_task_group() as tasks:
+            tasks.start_soon(_write, process, outbox, incoming.close)
+            tasks.start_soon(_Intake(process, outbox, incoming, watcher).run)
+            tasks.start_soon(_watch, process, watcher)
+            yield received, outbox
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await process.end()
 
 
-async def _write(
-    process: ServerProcess,
-    outgoing: MemoryObjectReceiveStream[SessionMessage],
-    incoming: MemoryObjectSendStream[SessionMessage | Exception],
-) -> None:
-    async for item in outgoing:
+async def _write(process: ServerProcess, outbox: Outbox, stop_reading: Callable[[], None]) -> None:
+    while True:
+        line = await outbox.take()
         try:
-            await process.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.write(line)
         except OSError:
-            incoming.close()  # it may still live: whoever waits for an answer must not wait on
+            outbox.close()
+            stop_reading()  # it may still live: whoever waits for an answer must not wait on
             return
 
 
-async def _read(
-    process: ServerProcess,
-    incoming: MemoryObjectSendStream[SessionMessage | Exception],
-    on_too_long: Callable[[], None],
-) -> None:
-    splitter = LineSplitter()
-    seen_too_long = 0
-    with incoming:
-        while chunk := await process.read():
-            lines = splitter.feed(chunk)
-            if splitter.too_long > seen_too_long:
-                seen_too_long = splitter.too_long
-                on_too_long()
-            for line in lines:
-                if (message := read_message(line)) is not None and not await _deliver(incoming, message):
-                    return
-
-
-async def _deliver(incoming: MemoryObjectSendStream[SessionMessage | Exception], message: object) -> bool:
-    """Whether anybody still listens."""
-    try:
-        await incoming.send(SessionMessage(message))  # type: ignore[arg-type]
-    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-        return False
-    return True
-
-
-async def _watch(process: ServerProcess, on_end: Callable[[], None]) -> None:
+async def _watch(process: ServerProcess, watcher: Watcher) -> None:
     await process.over()
-    on_end()
+    watcher.server_ended()
+
+
+class _Intake:
+    """Reads what a server writes and hands on the answers that are waited for, each once."""
+
+    def __init__(
+        self,
+        process: ServerProcess,
+        outbox: Outbox,
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
+        watcher: Watcher,
+    ) -> None:
+        self._process = process
+        self._outbox = outbox
+        self._incoming = incoming
+        self._watcher = watcher
+        self._splitter = LineSplitter()
+        self._allowance = Allowance(anyio.current_time())
+
+    async def run(self) -> None:
+        """Read until the server closes its output, or until nobody listens or the server was given up."""
+        with self._incoming:
+            try:
+                while chunk := await self._process.read():
+                    await self._take(chunk)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+    async def _take(self, chunk: bytes) -> None:
+        too_long, dropped = self._splitter.too_long, self._splitter.dropped
+        lines = self._splitter.feed(chunk)
+        if self._splitter.too_long > too_long:
+            self._watcher.line_too_long()
+        self._spend((self._splitter.dropped - dropped) // DROPPED_COUNT_ONCE_IN)
+        for line in lines:
+            answers = [one for message in read_messages(line) if (one := self._answer(message)) is not None]
+            if not answers:
+                self._spend(len(line) + MESSAGE_BYTES)
+            for answer in answers:
+                await self._incoming.send(SessionMessage(answer))
+
+    def _spend(self, size: int) -> None:
+        if not self._allowance.take(size, anyio.current_time()):
+            self._outbox.close()
+            self._watcher.overran()
+            raise anyio.BrokenResourceError
+
+    def _answer(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
+        """The message if it is an answer that is waited for, under the number that it was asked with."""
+        match message:
+            case JSONRPCRequest(id=number, method=method):
+                self._outbox.put(_reply(number, method))
+            case JSONRPCResponse(id=number) | JSONRPCError(id=number):
+                if (asked := self._outbox.settle(number)) is not None:
+                    return message.model_copy(update={"id": asked})
+                if not self._outbox.has_asked(number):
+                    self._watcher.answer_unknown()
+            case _:
+                pass
+        return None
+
+
+def _reply(number: int | str, method: str) -> JSONRPCMessage:
+    """We are alive, and offer nothing: no sampling, no roots, no questions to a person."""
+    if method == _PING:
+        return JSONRPCResponse(jsonrpc="2.0", id=number, result={})
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=METHOD_NOT_FOUND, message="Method not found"))

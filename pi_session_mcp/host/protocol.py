@@ -157,6 +157,14 @@ def encode_request(request_id: int, request: Request) -> bytes:
     return line
 
 
+class Image(_Frame):
+    """An image, as base64. A model that takes images gets it in the place of the text that is number `at`."""
+
+    at: int
+    data: str
+    mimeType: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+
 class Done(_Frame):
     """How a call has ended: the texts for the model, or the one text of a failed call; `details` stay beside them."""
 
@@ -164,6 +172,7 @@ class Done(_Frame):
     failed: bool
     texts: list[str]
     details: object = None
+    images: list[Image] = []
 
 
 def encode_done(done: Done) -> bytes:

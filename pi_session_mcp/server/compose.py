@@ -68,7 +68,7 @@ async def compose(
     prepare = launcher(configuration, around)
     async with (
         HostPool(prepare, _host_bounds(bounds), report, count, early) as pool,
-        ExternalServers(around.environ, BridgeBounds(bounds.mcp_startup_s, bounds.mcp_call_s)) as external,
+        ExternalServers(around.environ, _bridge_bounds(bounds)) as external,
     ):
         pi = HostedSessions(
             pool,
@@ -112,6 +112,15 @@ class _Warmth:
         await anyio.sleep(self._after_s)
         self._waits = False
         self._pi.warm()
+
+
+def _bridge_bounds(deadlines: Deadlines) -> BridgeBounds:
+    return BridgeBounds(
+        startup_s=deadlines.mcp_startup_s,
+        call_s=deadlines.mcp_call_s,
+        judge_s=deadlines.mcp_judge_s,
+        judge_idle_s=deadlines.mcp_judge_idle_s,
+    )
 
 
 def _host_bounds(deadlines: Deadlines) -> HostBounds:

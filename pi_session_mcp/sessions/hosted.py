@@ -19,6 +19,7 @@ from pi_session_mcp.host.protocol import (
     Done,
     Empty,
     HostGone,
+    Image,
     Prompt,
     PromptResult,
     Run,
@@ -220,7 +221,8 @@ class HostedSession:
 
 def _done(number: int, outcome: CallOutcome) -> Done:
     match outcome:
-        case Delivered(texts=texts, details=details):
-            return Done(done=number, failed=False, texts=list(texts), details=details)
+        case Delivered(texts=texts, details=details, images=images):
+            shown = [Image(at=one.at, data=one.data, mimeType=one.mime_type) for one in images]
+            return Done(done=number, failed=False, texts=list(texts), details=details, images=shown)
         case Failed(text=text):
             return Done(done=number, failed=True, texts=[text])

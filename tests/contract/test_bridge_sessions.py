@@ -45,7 +45,7 @@ RESULTS: dict[str, tuple[Any, str]] = {
     "text": ({"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}, "onetwo"),
     "image": (
         {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
-        '{"type":"image","data":"AAAA","mimeType":"image/png"}',
+        "[Image left out: image/png, 3 bytes.]",
     ),
     "structured": ({"content": [], "structuredContent": {"a": ["é"]}}, '{"a":["é"]}'),
     "error": ({"content": [{"type": "text", "text": CANARY}], "isError": True}, FAILED),
@@ -135,7 +135,11 @@ def test_each_failure_of_discovery_has_its_code_and_its_diagnostic(world: Bridge
         ),
         "too-many": ({"tools": many}, "external_mcp_unavailable", {"discoveredTools": 512}),
         "twice": ({"tools": ["echo", "echo"]}, "external_mcp_unavailable", {"discoveredTools": 1}),
-        "malformed": ({"tools": ["echo", {"name": CANARY}]}, "external_mcp_unavailable", {}),
+        "malformed": (
+            {"tools": [{"name": "echo", "inputSchema": {"type": CANARY}}, {"name": CANARY}]},
+            "external_mcp_unavailable",
+            {"tool": "echo", "discoveredTools": 2},
+        ),
         "ends": ({"start": "exit"}, "external_mcp_unavailable", {}),
     }
     world.profiles(**{name: {"library": world.fixture(**case[0]).configured()} for name, case in cases.items()})

@@ -4,6 +4,7 @@ import { MAX_TEXT_UNITS } from "./frames.mjs";
 
 /** @typedef {import("./sdk.d.ts").Call} Call */
 /** @typedef {import("./sdk.d.ts").Done} Done */
+/** @typedef {import("./sdk.d.ts").ImageBlock} ImageBlock */
 
 /** What the model is told when there is no answer; the server says the same of every other failure. */
 const FAILED = "External MCP operation failed";
@@ -23,14 +24,15 @@ export class Calls {
    * Has a call run and returns its result as Pi takes it; throws what the model is told if it failed.
    * @param {Call} call
    * @param {AbortSignal} ends ends the wait, and tells the server so
+   * @param {(image: ImageBlock) => Promise<ImageBlock | undefined>} show what of an image the session's model takes
    * @returns {Promise<object>}
    */
-  async run(call, ends) {
+  async run(call, ends, show) {
     // Each may grow sevenfold as text within text, and both must fit into one frame.
     if (ends.aborted || Math.max(call.arguments.length, call.given.length) > MAX_TEXT_UNITS) throw new Error(FAILED);
     const done = await this.#done(call, ends);
     if (done === undefined || done.failed) throw new Error(done?.texts[0] ?? FAILED);
-    return { content: done.texts.map((text) => ({ type: "text", text })), details: done.details ?? undefined };
+    return { content: await contentOf(done, show), details: done.details ?? undefined };
   }
 
   /**
@@ -61,4 +63,19 @@ export class Calls {
     this.#waiting.delete(done.done);
     settle?.(done);
   }
+}
+
+/**
+ * The texts, and in the place of some the images that they stand for.
+ * @param {Done} done
+ * @param {(image: ImageBlock) => Promise<ImageBlock | undefined>} show
+ */
+async function contentOf(done, show) {
+  /** @type {object[]} */
+  const content = done.texts.map((text) => ({ type: "text", text }));
+  for (const { at, data, mimeType } of done.images ?? []) {
+    const image = await show({ type: "image", data, mimeType });
+    if (image) content[at] = image;
+  }
+  return content;
 }

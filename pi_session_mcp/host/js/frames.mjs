@@ -64,7 +64,16 @@ const orAbsent = (rule) => (value) => value === undefined || value === null || r
 const GRANT = { name: text, description: text, parameters: record };
 
 /** @type {Record<string, Rule>} */
-const DONE = { done: count, failed: (value) => typeof value === "boolean", texts, details: () => true };
+const IMAGE = { at: count, data: text, mimeType: oneOf("image/png", "image/jpeg", "image/gif", "image/webp") };
+
+/** @type {Record<string, Rule>} */
+const DONE = {
+  done: count,
+  failed: (value) => typeof value === "boolean",
+  texts,
+  details: () => true,
+  images: orAbsent((value) => Array.isArray(value) && value.every((image) => record(image) && has(image, IMAGE))),
+};
 
 /** @type {Record<string, Record<string, Rule>>} */
 const REQUESTS = {

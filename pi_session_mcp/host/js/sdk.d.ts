@@ -14,6 +14,7 @@ export type AgentEvent =
 export interface Model {
   provider: string;
   id: string;
+  input?: unknown;
 }
 
 /** Of undici, the HTTP client that the SDK brings, what `network.mjs` uses. */
@@ -157,6 +158,12 @@ export interface Sdk {
   createLsToolDefinition: CreateTool;
 }
 
+export interface ImageBlock {
+  type: "image";
+  data: string;
+  mimeType: string;
+}
+
 /** A tool that the server runs. */
 export interface Grant {
   name: string;
@@ -178,6 +185,7 @@ export interface Done {
   failed: boolean;
   texts: string[];
   details?: unknown;
+  images?: { at: number; data: string; mimeType: string }[] | null;
 }
 
 export interface RequestOf {

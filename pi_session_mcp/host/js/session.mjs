@@ -6,12 +6,13 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { Commands } from "./commands.mjs";
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
+import { grantedTools, shownImage } from "./granted.mjs";
 import { Outcomes } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
 import { realLocation } from "./real_location.mjs";
 import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
-import { builtinTools, grantedTools } from "./tools.mjs";
+import { builtinTools } from "./tools.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").AgentSession} AgentSession */
@@ -227,7 +228,9 @@ export class Session {
    */
   #run(call, signal) {
     const ends = signal ? AbortSignal.any([signal, this.#gone.signal]) : this.#gone.signal;
-    return this.#calls.run({ session: this.#request.session, ...call }, ends);
+    const show = (/** @type {import("./sdk.d.ts").ImageBlock} */ image) =>
+      shownImage(this.#sdk, { model: this.#session?.model, image, signal: ends });
+    return this.#calls.run({ session: this.#request.session, ...call }, ends, show);
   }
 
   /** @param {RequestOf["prompt"]} request @returns {Promise<object>} */

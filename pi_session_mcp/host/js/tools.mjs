@@ -29,31 +29,6 @@ export function builtinTools(sdk, names, place, { outputs, commands, apart }) {
 }
 
 /**
- * The definitions of tools that the server runs. They run one after the other.
- * @param {import("./sdk.d.ts").Grant[]} grants
- * @param {(call: { tool: string, arguments: string, given: string }, signal: AbortSignal | undefined) => Promise<object>} run
- * @returns {ToolDefinition[]}
- */
-export function grantedTools(grants, run) {
-  return grants.map(({ name, description, parameters }) => {
-    let given = "{}";
-    return {
-      name,
-      label: name,
-      description,
-      parameters,
-      executionMode: "sequential",
-      // Called right before the execution. Pi fits arguments to the schema; the server judges what the model wrote, too.
-      prepareArguments(value) {
-        given = JSON.stringify(value ?? {});
-        return value;
-      },
-      execute: (_callId, value, signal) => run({ tool: name, arguments: JSON.stringify(value ?? {}), given }, signal),
-    };
-  });
-}
-
-/**
  * @param {Sdk} sdk
  * @param {string} tool
  * @param {Place} place

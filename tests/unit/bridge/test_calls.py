@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from anyio import to_thread
 
-from pi_session_mcp.bridge.results import BAD_ARGUMENTS, FAILED, TOO_LARGE, Delivered, Failed
+from pi_session_mcp.bridge.results import (
+    BAD_ARGUMENTS,
+    FAILED,
+    NO_CONTENT,
+    OTHER_SHAPE,
+    TOO_LARGE,
+    Delivered,
+    Failed,
+)
 from pi_session_mcp.bridge.servers import MAX_CALLS, BridgeBounds, ToolCall
 from tests.support.trees import WAIT_S, survivors
 from tests.unit.bridge.bench import SHORT, Bench, Calls, noted
@@ -66,30 +74,55 @@ async def test_only_granted_tools_can_be_called(bench: Bench) -> None:
     [
         ('{"content": [{"type": "text", "text": "said"}]}', Delivered(("said",))),
         ('{"content": [], "structuredContent": {"a": [1]}}', Delivered(('{"a":[1]}',), {"a": [1]})),
-        ('{"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}], "isError": false}', None),
+        (
+            '{"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}], "isError": false}',
+            Delivered(("[Image left out: image/png, 3 bytes.]",)),
+        ),
         ('{"content": []}', Delivered(())),
         ('{"content": [{"type": "text", "text": "canary"}], "isError": true}', Failed(FAILED)),
         ('{"content": [{"type": "no such type", "text": "canary"}]}', Failed(FAILED)),
         ('{"content": "canary"}', Failed(FAILED)),
-        ("{}", Failed(FAILED)),
+        ("{}", Delivered((NO_CONTENT,))),
         ('{"content": [], "structuredContent": {"n": 1e999}}', Failed(FAILED)),
+        ('{"content": [{"type": "text", "text": "half \\ud83d of it"}]}', Delivered(("half \ufffd of it",))),
+        ('{"content": [], "structuredContent": {"n": %s}}' % ("9" * 5000), Failed(FAILED)),
+        ('{"content": [], "structuredContent": {"n": %s}}' % ("[" * 500 + "]" * 500), Failed(FAILED)),
+        ('"no object"', Failed(FAILED)),
     ],
 )
-async def test_what_a_server_answers_becomes_an_outcome(bench: Bench, reply: str, expected: Outcome | None) -> None:
+async def test_what_a_server_answers_becomes_an_outcome(bench: Bench, reply: str, expected: Outcome) -> None:
     fixture = bench.fixture(replies={"echo": reply})
     async with bench.session({"library": fixture.server()}) as session:
         outcome = await Calls(session).result("mcp_library_echo")
-    if expected is None:
-        expected = Delivered(('{"type":"image","data":"AAAA","mimeType":"image/png"}',))
     assert outcome == expected
 
 
-async def test_a_result_that_breaks_its_own_schema_fails(bench: Bench) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    described = {"name": "echo", "inputSchema": {"type": "object"}, "outputSchema": schema}
-    fixture = bench.fixture(tools=[described], replies={"echo": '{"content": [], "structuredContent": {"n": "x"}}'})
+PROMISED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    ("output", "reply", "expected"),
+    [
+        (PROMISED, '{"content": [], "structuredContent": {"n": 7}}', Delivered(('{"n":7}',), {"n": 7})),
+        (
+            PROMISED,
+            '{"content": [], "structuredContent": {"n": "x"}}',
+            Delivered(('{"n":"x"}', OTHER_SHAPE), {"n": "x"}),
+        ),
+        (PROMISED, '{"content": [{"type": "text", "text": "said"}]}', Delivered(("said", OTHER_SHAPE))),
+        (PROMISED, "{}", Delivered((NO_CONTENT, OTHER_SHAPE))),
+        (PROMISED, '{"content": [], "isError": true}', Failed(FAILED)),
+        ({"type": "no such type"}, '{"content": [], "structuredContent": [1]}', Delivered(("[1]", OTHER_SHAPE), [1])),
+        ("no schema", '{"content": [], "structuredContent": [1]}', Delivered(("[1]",), [1])),
+    ],
+)
+async def test_a_result_that_breaks_its_own_schema_is_told_with_a_note(
+    bench: Bench, output: object, reply: str, expected: Outcome
+) -> None:
+    described = {"name": "echo", "inputSchema": {"type": "object"}, "outputSchema": output}
+    fixture = bench.fixture(tools=[described], replies={"echo": reply})
     async with bench.session({"library": fixture.server()}) as session:
-        assert await Calls(session).result("mcp_library_echo") == Failed(FAILED)
+        assert await Calls(session).result("mcp_library_echo") == expected
 
 
 @pytest.mark.parametrize("tool", ["oversized", "flood"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -82,35 +83,68 @@ def test_there_may_be_as_many_pages_as_the_limit_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("cursor", ["a", "b", ""])
-def test_a_cursor_that_repeats_is_refused(cursor: str) -> None:
+def test_a_cursor_that_repeats_ends_the_list_which_is_refused_if_a_grant_is_not_in_it(cursor: str) -> None:
     catalog = Catalog("library")
     for page, said in enumerate(["", "a", "b"]):
         catalog.add([tool(str(page))], said)
-    assert refused(catalog, tool("next"), cursor=cursor).code is Code.EXTERNAL_MCP_UNAVAILABLE
+    catalog.add([tool("1"), tool("next")], cursor)
+
+    assert [one.remote for one in catalog.granted(grants(a="1", b="next"))] == ["1", "next"]
+    assert not_granted(catalog, a="1", b="later") == (Code.EXTERNAL_MCP_UNAVAILABLE, None, 4)
 
 
-def test_a_tool_that_is_listed_twice_is_refused_on_one_page_and_on_two() -> None:
+def test_a_page_that_comes_again_with_its_cursor_may_not_differ() -> None:
     catalog = Catalog("library")
-    assert refused(catalog, tool("one"), tool("one")).code is Code.EXTERNAL_MCP_UNAVAILABLE
-    assert refused(catalog, tool("one")).discovered_tools == 1
+    catalog.add([tool("one")], "again")
+    catalog.add([tool("one", description="Another one.")], "again")
+    assert not_granted(catalog, a="one") == (Code.EXTERNAL_MCP_UNAVAILABLE, None, 1)
+
+
+@pytest.mark.parametrize("pages", [1, 2])
+def test_a_tool_that_is_listed_twice_is_refused_if_it_is_granted(pages: int) -> None:
+    catalog = Catalog("library")
+    twice = [tool("one"), tool("other"), tool("one")]
+    for page in [twice] if pages == 1 else [twice[:2], twice[2:]]:
+        catalog.add(page, None)
+    assert not_granted(catalog, a="one") == (Code.EXTERNAL_MCP_UNAVAILABLE, None, 2)
+    assert catalog.granted(grants(a="other"))
 
 
 @pytest.mark.parametrize(
-    "malformed",
-    [
-        tool(""),
-        tool("x", {}),
-        tool("x", {"type": "string"}),
-        tool("x", {"type": ["object"]}),
-        tool("x", {"type": "object", "properties": []}),
-        tool("x", {"type": "object", "properties": {"n": {"type": "no such type"}}}),
-        tool("x", {"type": "object", "properties": {"n": {"pattern": 1}}}),
-        tool("x", {"type": "object", "required": "n"}),
-        tool("x", {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "definitions": 7}),
-    ],
+    "schema", [{}, {"type": "string"}, {"type": ["object"]}, None, [], "object", {"type": "object", "n": math.inf}]
 )
-def test_a_malformed_tool_is_refused_also_when_it_is_not_granted(malformed: RemoteTool) -> None:
-    assert refused(Catalog("library"), tool("fine"), malformed).code is Code.EXTERNAL_MCP_UNAVAILABLE
+def test_a_tool_without_a_schema_of_an_object_is_refused_if_it_is_granted(schema: Any) -> None:
+    catalog = Catalog("library")
+    catalog.add([tool("fine"), RemoteTool("odd", "", schema)], None)
+    assert not_granted(catalog, a="fine", b="odd") == (Code.EXTERNAL_MCP_UNAVAILABLE, "b", 2)
+    assert catalog.granted(grants(a="fine"))
+
+
+ODD: list[Any] = [None, 7, "name", [], {}, {"name": ""}, {"name": 7}, {"name": None, "inputSchema": OBJECT}]
+
+
+def test_what_has_no_name_in_a_list_is_no_tool_and_does_no_harm() -> None:
+    catalog = Catalog("library")
+    page = {
+        "tools": [*ODD, {"name": "one", "inputSchema": OBJECT, "description": 7, "icons": 7}, *ODD],
+        "nextCursor": 7,
+    }
+    assert catalog.take(page) is None
+    assert catalog.granted(grants(a="one")) == (GrantedTool("mcp_library_a", "one", "", OBJECT),)
+    assert not_granted(catalog, a="two") == (Code.EXTERNAL_MCP_GRANT_TOOL_MISSING, "a", 1)
+
+
+@pytest.mark.parametrize("tools", [None, {}, "one", 7])
+def test_a_page_that_is_no_list_is_refused(tools: object) -> None:
+    with pytest.raises(Refusal) as refusal:
+        Catalog("library").take({"tools": tools})
+    assert refusal.value.code is Code.EXTERNAL_MCP_UNAVAILABLE
+
+
+def test_what_has_no_name_counts_as_well() -> None:
+    catalog = Catalog("library")
+    catalog.take({"tools": [{}] * MAX_TOOLS, "nextCursor": "x"})
+    assert refused(catalog, tool("one more")).discovered_tools == 0
 
 
 @pytest.mark.parametrize("more", [0, 1])

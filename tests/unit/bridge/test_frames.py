@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from mcp_types import JSONRPCNotification, JSONRPCResponse
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
-from pi_session_mcp.bridge.frames import MAX_FRAME_BYTES, LineSplitter, read_message
+from pi_session_mcp.bridge.frames import (
+    MAX_DEPTH,
+    MAX_FRAME_BYTES,
+    MAX_REPAIRED_BYTES,
+    UNREADABLE,
+    LineSplitter,
+    read_message,
+    read_messages,
+)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -53,11 +62,85 @@ def test_a_line_that_is_too_long_is_not_kept_while_it_arrives() -> None:
         b'{"jsonrpc":"2.0"}',
         b"[]",
         b"7",
-        b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000,
+        b'{"jsonrpc":"2.0","method":"m","id":null}',
+        b'{"jsonrpc":"2.0","method":"m","id":[1]}',
+        b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000,
     ],
 )
 def test_what_is_no_message_is_dropped(line: bytes) -> None:
     assert read_message(line) is None
+
+
+DEEP = b"[" * 300 + b"]" * 300
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000, 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"n":%s}}' % DEEP, 1),
+        (b'{"id": 1, "jsonrpc" : "2.0", "result":{"n":%s}}' % DEEP, 1),
+        (b'{"result":{"n":%s},"id":1}' % DEEP, 1),
+        (b' {"jsonrpc":"2.0","result":{"n":%s} , "id" : "a b", "jsonrpc":"2.0"}\r' % DEEP, "a b"),
+        (b'{"jsonrpc":"2.0","error":{"data":%s},"id":1}' % DEEP, 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"n":%s}}' % (b"9" * 5000), 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"n":NaN}}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\ud800","n":1e400}}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}{"jsonrpc":"2.0","id":2,"result":{}}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xff%s"}}' % (b"x" * MAX_REPAIRED_BYTES), 1),
+        (b'{"jsonrpc":"2.0","id":1}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":null}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"result":[]}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"error":null}', 1),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":"x"},"result":{}}', 1),
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}', None),
+        (b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse"}}', None),
+        (b'{"jsonrpc":"2.0","id":true,"result":{}}', None),
+    ],
+)
+def test_an_answer_that_cannot_be_taken_is_an_error_at_once(line: bytes, number: int | str | None) -> None:
+    assert read_message(line) == JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=UNREADABLE, message=""))
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "result"),
+    [
+        (b'{"id":1,"result":{"a":1}}', 1, {"a": 1}),
+        (b'{"jsonrpc":"1.0","id":1,"result":{"a":1}}', 1, {"a": 1}),
+        (b'{"jsonrpc":"2.0","id":1.0,"result":{"a":1}}', 1, {"a": 1}),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"result":{"a":1}}', 1, {"a": 1}),
+        (
+            b'{"jsonrpc":"2.0","id":1,"result":{"\\udc00":"\\ud800x \\ud83d\\ude42"}}',
+            1,
+            {"\ufffd": "\ufffdx \U0001f642"},
+        ),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\\\ud800 \\ud800"}}', 1, {"a": "\\ud800 \ufffd"}),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":["\xff\xc3"]}}', 1, {"a": ["\ufffd\ufffd"]}),
+    ],
+)
+def test_an_answer_that_can_be_repaired_is(line: bytes, number: int, result: dict[str, Any]) -> None:
+    assert read_message(line) == JSONRPCResponse(jsonrpc="2.0", id=number, result=result)
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 3, MAX_DEPTH - 2])
+def test_what_is_repaired_may_be_nested_as_deep_as_the_limit_and_no_deeper(depth: int) -> None:
+    nested = b"[" * depth + b'"\xff"' + b"]" * depth
+    message = read_message(b'{"jsonrpc":"2.0","id":1,"result":{"n":%s}}' % nested)
+    assert isinstance(message, JSONRPCResponse if depth + 3 <= MAX_DEPTH else JSONRPCError)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_is_repaired_may_be_as_long_as_the_limit_and_no_longer(more: int) -> None:
+    before, after = b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xff', b'"}}'
+    line = before + b"x" * (MAX_REPAIRED_BYTES - len(before) - len(after) + more) + after
+    assert isinstance(read_message(line), JSONRPCError if more else JSONRPCResponse)
+
+
+def test_a_batch_is_the_messages_in_it() -> None:
+    batch = b'[{"id":1,"result":{}},7,{"method":"m"},{"id":2},[]]'
+    assert [type(one) for one in read_messages(batch)] == [JSONRPCResponse, JSONRPCNotification, JSONRPCError]
+    assert read_messages(b"[") == read_messages(b"[]") == read_messages(b"no json") == []
+    assert len(read_messages(b'{"id":1,"result":{}}')) == 1
 
 
 def test_a_message_is_read() -> None:

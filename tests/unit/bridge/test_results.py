@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from pi_session_mcp.bridge.images import MAX_IMAGES, Image
 from pi_session_mcp.bridge.results import (
     FAILED,
     MAX_ENVELOPE_BYTES,
     MAX_RESULT_BYTES,
+    NO_CONTENT,
+    OTHER_SHAPE,
     SOURCE_TOO_LARGE,
     TOO_LARGE,
+    UNREADABLE_PART,
     Delivered,
     Failed,
     project,
 )
+
+PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""One pixel."""
+SVG: Final = base64.b64encode(b"<svg/>").decode()
 
 
 def text(said: str) -> dict[str, Any]:
@@ -31,17 +40,89 @@ def test_text_passes_as_it_is() -> None:
     assert project({"content": [text(odd), text("")]}) == Delivered((odd, ""))
 
 
-def test_other_blocks_pass_as_their_json_text() -> None:
-    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+def test_links_and_resources_of_text_pass_as_their_json_text() -> None:
     link = {"type": "resource_link", "uri": "file:///x", "name": "é"}
+    resource = {"type": "resource", "resource": {"uri": "file:///y", "text": "said", "mimeType": "text/plain"}}
+    odd = {"annotations": {}, "icons": [{"src": "data:image/png;base64,AAAA"}], "_meta": {}}
 
-    assert project({"content": [image, text("between"), link], "isError": False}) == Delivered(
+    assert project({"content": [{**link, **odd}, text("between"), {**resource, **odd}]}) == Delivered(
         (
-            '{"type":"image","data":"AAAA","mimeType":"image/png"}',
-            "between",
             '{"type":"resource_link","uri":"file:///x","name":"é"}',
+            "between",
+            '{"type":"resource","resource":{"uri":"file:///y","text":"said","mimeType":"text/plain"}}',
         )
     )
+    assert "AAAA" not in str(project({"content": [{**link, "uri": "data:image/png;base64,AAAA"}]}))
+
+
+@pytest.mark.parametrize(
+    ("block", "note"),
+    [
+        ({"type": "audio", "data": "AAAA", "mimeType": "audio/WAV; rate=8"}, "[Audio left out: audio/wav, 3 bytes.]"),
+        ({"type": "audio", "data": PNG, "mimeType": "image/png"}, "[Audio left out: image/png, 70 bytes.]"),
+        ({"type": "image", "data": "AAAA", "mimeType": "a b"}, "[Image left out: unknown type, 3 bytes.]"),
+        ({"type": "image", "data": "AAAA"}, "[Image left out: unknown type, 3 bytes.]"),
+        ({"type": "image", "data": SVG, "mimeType": "image/svg+xml"}, "[Image left out: image/svg+xml, 6 bytes.]"),
+        (
+            {"type": "resource", "resource": {"uri": "x", "blob": "AAAA", "mimeType": "application/pdf"}},
+            "[Binary resource left out: application/pdf, 3 bytes.]",
+        ),
+    ],
+)
+def test_what_is_no_text_and_no_image_that_models_take_is_a_note(block: dict[str, Any], note: str) -> None:
+    assert project({"content": [text("before"), block]}) == Delivered(("before", note))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "image", "data": PNG, "mimeType": "image/png"},
+        {"type": "image", "data": PNG, "mimeType": "image/jpeg"},
+        {"type": "image", "data": PNG},
+        {"type": "resource", "resource": {"uri": "x", "blob": PNG}},
+    ],
+)
+def test_an_image_that_models_take_comes_with_its_note_and_with_the_type_that_it_has(block: dict[str, Any]) -> None:
+    outcome = project({"content": [text("before"), block]})
+    assert isinstance(outcome, Delivered)
+    assert outcome.images == (Image(1, PNG, "image/png"),)
+    assert "image/png, 70 bytes" in outcome.texts[1]
+    assert PNG not in outcome.texts[1]
+
+
+def test_so_many_images_are_shown_and_no_more() -> None:
+    outcome = project({"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}] * (MAX_IMAGES + 1)})
+    assert isinstance(outcome, Delivered)
+    assert [image.at for image in outcome.images] == list(range(MAX_IMAGES))
+    assert len(set(outcome.texts)) == 1
+
+
+def test_images_do_not_count_as_the_text_of_a_result() -> None:
+    large = base64.b64encode(base64.b64decode(PNG) + bytes(MAX_RESULT_BYTES)).decode()
+    outcome = project({"content": [{"type": "image", "data": large}]})
+    assert isinstance(outcome, Delivered)
+    assert len(outcome.images) == 1
+
+
+@pytest.mark.parametrize(
+    "block", [7, None, "x", {}, {"type": "text"}, {"type": "text", "text": 7}, {"type": "image", "data": "no base64"}]
+)
+def test_a_part_that_cannot_be_read_is_a_note_beside_what_can(block: object) -> None:
+    assert project({"content": [block, text("said")]}) == Delivered((UNREADABLE_PART, "said"))
+    assert project({"content": [block]}) == Failed(FAILED)
+    assert project({"content": [block], "structuredContent": [1]}) == Delivered(("[1]", UNREADABLE_PART), [1])
+
+
+def test_a_result_without_content_is_told_as_it_is() -> None:
+    assert project({}) == Delivered((NO_CONTENT,))
+    assert project({"content": None, "_meta": {}}) == Delivered((NO_CONTENT,))
+    assert project({"toolResult": {"n": 1}}) == Delivered(('{"toolResult":{"n":1}}', NO_CONTENT))
+    assert project({"structuredContent": {"n": 1}}) == Delivered(('{"n":1}',), {"n": 1})
+
+
+def test_a_result_of_another_shape_is_told_with_a_note() -> None:
+    assert project({"content": [text("said")]}, other_shape=True) == Delivered(("said", OTHER_SHAPE))
+    assert project({"content": [text("said")], "isError": True}, other_shape=True) == Failed(FAILED)
 
 
 def test_structured_content_stays_as_details_and_is_text_when_there_is_no_other() -> None:

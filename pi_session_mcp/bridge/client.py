@@ -1,0 +1,81 @@
+"""One MCP connection as its client: the opening, and requests whose results come as the server wrote them.
+
+The SDK correlates, cancels and closes. Its `Client` would also judge whole lists of tools and each result by models of
+its own, and refuse everything for one odd part; here, `catalog` and `results` take what they can.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import METHOD_NOT_FOUND, ClientCapabilities, Implementation, InitializeRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+
+from pi_session_mcp import __version__
+from pi_session_mcp.bridge.transport import connected
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pi_session_mcp.bridge.transport import Launch, Watcher
+
+_NAME: Final = "pi-session-mcp"
+
+
+class VersionUnknown(Exception):  # noqa: N818 - an answer of a server
+    """The server speaks no version of the protocol that we speak."""
+
+
+class McpClient:
+    """A connection that was opened. Its methods may be called from any task, and raise what the SDK raises."""
+
+    def __init__(self, dispatcher: JSONRPCDispatcher[Any]) -> None:
+        self._dispatcher = dispatcher
+
+    async def list_tools(self, cursor: str | None) -> dict[str, Any]:
+        """One page, as the server wrote it."""
+        return await self._dispatcher.send_raw_request("tools/list", None if cursor is None else {"cursor": cursor})
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A result, as the server wrote it. A caller that is cancelled tells the server so."""
+        return await self._dispatcher.send_raw_request("tools/call", {"name": name, "arguments": arguments})
+
+    async def open(self) -> None:
+        """Shake hands. Raises `VersionUnknown`, and what the SDK raises."""
+        params = InitializeRequestParams(
+            protocol_version=LATEST_HANDSHAKE_VERSION,
+            capabilities=ClientCapabilities(),
+            client_info=Implementation(name=_NAME, version=__version__),
+        )
+        asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        result = await self._dispatcher.send_raw_request("initialize", asked)
+        if result.get("protocolVersion") not in HANDSHAKE_PROTOCOL_VERSIONS:
+            raise VersionUnknown
+        await self._dispatcher.notify("notifications/initialized", None)
+
+
+@asynccontextmanager
+async def speaking(launch: Launch, watcher: Watcher) -> AsyncIterator[McpClient]:
+    """A started server that has shaken hands; leaving ends it. Enter and leave in one task.
+
+    Raises `OSError`, `VersionUnknown`, and what the SDK raises.
+    """
+    async with connected(launch, watcher) as (received, outbox), anyio.create_task_group() as tasks:
+        dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(received, outbox)
+        await tasks.start(dispatcher.run, _never_asked, _never_told)
+        client = McpClient(dispatcher)
+        await client.open()
+        yield client
+        tasks.cancel_scope.cancel()
+
+
+async def _never_asked(_context: object, method: str, _params: object) -> dict[str, Any]:
+    """The transport lets no request through."""
+    raise AssertionError(METHOD_NOT_FOUND, method)
+
+
+async def _never_told(_context: object, _method: str, _params: object) -> None:
+    """The transport lets no notification through."""

@@ -1,0 +1,87 @@
+// Tools of external MCP servers, which the server runs: what Pi may make of their schemas and of their images.
+
+/** @typedef {import("./sdk.d.ts").Sdk} Sdk */
+/** @typedef {import("./sdk.d.ts").ToolDefinition} ToolDefinition */
+/** @typedef {import("./sdk.d.ts").ImageBlock} ImageBlock */
+
+const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
+/**
+ * The definitions of tools that the server runs. They run one after the other.
+ * @param {import("./sdk.d.ts").Grant[]} grants
+ * @param {(call: { tool: string, arguments: string, given: string }, signal: AbortSignal | undefined) => Promise<object>} run
+ * @returns {ToolDefinition[]}
+ */
+export function grantedTools(grants, run) {
+  return grants.map(({ name, description, parameters }) => {
+    let given = "{}";
+    return {
+      name,
+      label: name,
+      description,
+      parameters: shallow(parameters),
+      executionMode: "sequential",
+      // Called right before the execution. Pi fits arguments to the schema; the server judges what the model wrote, too.
+      prepareArguments(value) {
+        given = JSON.stringify(value ?? {});
+        return value;
+      },
+      execute: (_callId, value, signal) => run({ tool: name, arguments: JSON.stringify(value ?? {}), given }, signal),
+    };
+  });
+}
+
+/**
+ * What Pi judges arguments by, in a host that sessions share: their names and types, and nothing below them. A whole
+ * foreign schema can take any time (patterns, references that double, `uniqueItems`); the server judges by that, in a
+ * process that it can end. The model still sees the whole: Pi writes a schema down as JSON before it shows it.
+ * @param {object} whole
+ * @returns {object}
+ */
+function shallow(whole) {
+  const { properties, required, additionalProperties, patternProperties } = /** @type {Record<string, any>} */ (whole);
+  const closed = additionalProperties === false && patternProperties === undefined;
+  /** @type {Record<string, any>} */
+  const known = isRecord(properties) ? properties : {};
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(known).map(([name, property]) => [name, typeOf(property)])),
+    ...(Array.isArray(required) && { required: required.filter((name) => typeof name === "string") }),
+    ...(closed && { additionalProperties: false }),
+  };
+  return Object.defineProperty(schema, "toJSON", { value: () => whole });
+}
+
+/** @param {unknown} property */
+function typeOf(property) {
+  const type = isRecord(property) ? property.type : undefined;
+  const known = Array.isArray(type) ? type.length > 0 && type.every((one) => TYPES.includes(one)) : TYPES.includes(type);
+  return known ? { type } : {};
+}
+
+/** @param {unknown} value @returns {value is Record<string, any>} */
+function isRecord(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What of an image a model may be shown: what Pi's own `read` would make of a file with it, which scales what is too
+ * large for providers and leaves out what it cannot read.
+ * @param {Sdk} sdk
+ * @param {{ model: import("./sdk.d.ts").Model | undefined, image: ImageBlock, signal: AbortSignal }} shown
+ * @returns {Promise<ImageBlock | undefined>}
+ */
+export async function shownImage(sdk, { model, image, signal }) {
+  if (!Array.isArray(model?.input) || !model.input.includes("image")) return undefined;
+  const operations = {
+    access: async () => {},
+    readFile: async () => Buffer.from(image.data, "base64"),
+    detectImageMimeType: async () => image.mimeType,
+  };
+  const read = sdk.createReadToolDefinition("/", { operations });
+  const result = await read.execute("", { path: "/image" }, signal, undefined, { cwd: "/", model }).catch(() => undefined);
+  /** @type {any[]} */
+  const content = /** @type {any} */ (result)?.content ?? [];
+  const found = content.find(({ type }) => type === "image");
+  return found && { type: "image", data: found.data, mimeType: found.mimeType };
+}
