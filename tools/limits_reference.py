@@ -8,9 +8,10 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.bridge import allowance as bridge_allowance
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
-from pi_session_mcp.bridge import allowance, images, judge_program, outbox, results, servers
+from pi_session_mcp.bridge import images, judge_program, outbox, results, servers
 from pi_session_mcp.bridge import transport as bridge_transport
 from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.demo import steps as demo_steps
@@ -230,10 +231,10 @@ def _bridge() -> tuple[Bound, ...]:
         Bound("pixels of an image", f"{images.MAX_PIXELS:,}", "a note stands for it"),
         Bound(
             "what a server says unasked, at once, and then each second",
-            f"{size(allowance.BURST_BYTES)}, {size(allowance.BYTES_EACH_SECOND)}",
+            f"{size(bridge_allowance.BURST_BYTES)}, {size(bridge_allowance.BYTES_EACH_SECOND)}",
             "the server is ended, and its tools fail",
         ),
-        Bound("what each such message counts for beside its length", size(allowance.MESSAGE_BYTES), "the same"),
+        Bound("what each such message counts for beside its length", size(bridge_allowance.MESSAGE_BYTES), "the same"),
         Bound(
             "what a server has not read yet",
             f"{size(outbox.MAX_BYTES)}, {outbox.MAX_MESSAGES:,} messages",

@@ -177,7 +177,7 @@ class Done(_Frame):
 
 def encode_done(done: Done) -> bytes:
     """The frame as one line."""
-    return done.model_dump_json().encode() + b"\n"
+    return done.model_dump_json(exclude=None if done.images else {"images"}).encode() + b"\n"
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

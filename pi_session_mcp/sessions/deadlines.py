@@ -21,7 +21,7 @@ class Deadlines:
     mcp_call_s: float = 30.0
     mcp_close_s: float = 4.5
     mcp_judge_s: float = 10.0
-    """One judgement of arguments or of a schema, whatever else the machine does; its processor time has its own bound."""
+    """One judgement of arguments or of a schema, by the clock; its processor time has a bound of its own."""
     mcp_judge_idle_s: float = 60.0
     """The process that judges ends after this long without a question, until there is one."""
     preflight_s: float = 5.0

@@ -68,17 +68,18 @@ function isRecord(value) {
  * What of an image a model may be shown: what Pi's own `read` would make of a file with it, which scales what is too
  * large for providers and leaves out what it cannot read.
  * @param {Sdk} sdk
- * @param {{ model: import("./sdk.d.ts").Model | undefined, image: ImageBlock, signal: AbortSignal }} shown
+ * @param {ImageBlock} image
+ * @param {{ model: import("./sdk.d.ts").Model | undefined, autoResizeImages: boolean, signal: AbortSignal }} session
  * @returns {Promise<ImageBlock | undefined>}
  */
-export async function shownImage(sdk, { model, image, signal }) {
+export async function shownImage(sdk, image, { model, autoResizeImages, signal }) {
   if (!Array.isArray(model?.input) || !model.input.includes("image")) return undefined;
   const operations = {
     access: async () => {},
     readFile: async () => Buffer.from(image.data, "base64"),
     detectImageMimeType: async () => image.mimeType,
   };
-  const read = sdk.createReadToolDefinition("/", { operations });
+  const read = sdk.createReadToolDefinition("/", { operations, autoResizeImages });
   const result = await read.execute("", { path: "/image" }, signal, undefined, { cwd: "/", model }).catch(() => undefined);
   /** @type {any[]} */
   const content = /** @type {any} */ (result)?.content ?? [];

@@ -229,7 +229,11 @@ export class Session {
   #run(call, signal) {
     const ends = signal ? AbortSignal.any([signal, this.#gone.signal]) : this.#gone.signal;
     const show = (/** @type {import("./sdk.d.ts").ImageBlock} */ image) =>
-      shownImage(this.#sdk, { model: this.#session?.model, image, signal: ends });
+      shownImage(this.#sdk, image, {
+        model: this.#session?.model,
+        autoResizeImages: this.#made().settingsManager.getImageAutoResize(),
+        signal: ends,
+      });
     return this.#calls.run({ session: this.#request.session, ...call }, ends, show);
   }
 
