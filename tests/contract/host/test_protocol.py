@@ -207,6 +207,8 @@ def frame(**members: object) -> bytes:
         b'{"done":1,"texts":[]}\n',
         b'{"done":1,"failed":false,"texts":[],"more":1}\n',
         b'{"done":-1,"failed":false,"texts":[]}\n',
+        b'{"done":1,"failed":false,"texts":[],"images":7}\n',
+        b'{"done":1,"failed":false,"texts":[],"images":[{"at":0,"data":"","mimeType":"image/tiff"}]}\n',
     ],
     ids=repr,
 )

@@ -13,6 +13,7 @@ from pi_session_mcp.host.protocol import (
     Cancel,
     Done,
     Failed,
+    Image,
     Ping,
     Prompt,
     Run,
@@ -102,3 +103,6 @@ def test_the_end_of_a_call_is_one_line() -> None:
     line = encode_done(Done(done=3, failed=False, texts=["a\nb\u2028"], details={"a": [None, "é"]}))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"done": 3, "failed": False, "texts": ["a\nb\u2028"], "details": {"a": [None, "é"]}}
+    image = Image(at=0, data="AAAA", mimeType="image/png")
+    shown = json.loads(encode_done(Done(done=3, failed=False, texts=["a note"], images=[image])))
+    assert shown["images"] == [{"at": 0, "data": "AAAA", "mimeType": "image/png"}]
