@@ -15,7 +15,7 @@ from pi_session_mcp.host.protocol import HostGone
 from pi_session_mcp.host.selection import CHECKS
 from pi_session_mcp.sessions.hosted import HostedSession
 from pi_session_mcp.sessions.pinned import PinnedExtensions
-from pi_session_mcp.sessions.reading import refuse_unusable
+from pi_session_mcp.sessions.reading import read_within, refuse_unusable
 from pi_session_mcp.sessions.steps import bind, check, load, open_session
 from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verified_bound
 
@@ -65,7 +65,8 @@ class HostedSessions:
         """See `ports.PiSessions.create`."""
         # First, whatever the profile is: the judgement of a workspace does not depend on what else is wrong.
         await refuse_unusable(spec.directory, within_s=self._deadlines.check_step_s)
-        extensions = await PinnedExtensions.resolve(spec.profile, self._place, within_s=self._deadlines.check_step_s)
+        place = await self._find_place()
+        extensions = await PinnedExtensions.resolve(spec.profile, lambda: place, within_s=self._deadlines.check_step_s)
         session = await self._place_session(events, own_host=bool(extensions))
         try:
             session.selection = await self._build(session, spec, extensions)
@@ -88,6 +89,13 @@ class HostedSessions:
             counts: dict[str, int] = dict(Counter(session.left_out))
             event = Event.INSTRUCTIONS_LEFT_OUT
             self._report(Diagnostic(level="warning", event=event, workspace=spec.workspace, left_out=counts))
+
+    async def _find_place(self) -> Place:
+        """Where Pi's files are. Raises `Refusal`: without such a place no host is started."""
+        try:
+            return await read_within(self._place, within_s=self._deadlines.check_step_s)
+        except TimeoutError:
+            raise Refusal(Code.PI_CONFIGURATION_INVALID, stage=Stage.RUNTIME) from None
 
     async def _place_session(self, events: SessionEvents, *, own_host: bool) -> HostedSession:
         host = await (self._pool.own() if own_host else self._pool.shared())

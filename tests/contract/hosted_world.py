@@ -6,13 +6,14 @@ import json
 import os
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import psutil
 
 from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
 from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
+from pi_session_mcp.extensions.resolve import Place
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
@@ -109,12 +110,10 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
             ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
         ):
             yield HostedWorld(
-                workspace, HostedSessions(pool, Deadlines(), {}, _no_place, external, lambda _: None), model
+                workspace,
+                HostedSessions(pool, Deadlines(), {}, lambda: Place(agent, ()), external, lambda _: None),
+                model,
             )
-
-
-def _no_place() -> NoReturn:
-    raise AssertionError
 
 
 def _add_locked_provider(agent: Path, base_url: str) -> None:
