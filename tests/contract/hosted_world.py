@@ -109,11 +109,8 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
             HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool,
             ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
         ):
-            yield HostedWorld(
-                workspace,
-                HostedSessions(pool, Deadlines(), {}, lambda: Place(agent, ()), external, lambda _: None),
-                model,
-            )
+            pi = HostedSessions(pool, Deadlines(), {}, lambda: Place(agent, ()), external, lambda _: None)
+            yield HostedWorld(workspace, pi, model)
 
 
 def _add_locked_provider(agent: Path, base_url: str) -> None:
