@@ -44,9 +44,9 @@ _NEXT_WITH_VARIABLE: Final = (
 )
 _UNKNOWN_MODEL: Final = "Pi's files on this machine do not name this model."
 _NO_LOGIN: Final = (
-    "Pi has no login for this provider yet. Start `pi` (npm package @earendil-works/pi-coding-agent) and type /login, "
-    "or write the provider's key into auth.json in Pi's agent directory (~/.pi/agent): "
-    '{"PROVIDER": {"type": "api_key", "key": "KEY"}}.'
+    "Pi's files hold no login for this provider. Unless a variable of its own holds the key, start `pi` (npm package "
+    "@earendil-works/pi-coding-agent) and type /login, or write the key into auth.json in Pi's agent directory "
+    '(~/.pi/agent): {"PROVIDER": {"type": "api_key", "key": "KEY"}}.'
 )
 _EXISTS: Final = (
     "Edit or remove what is there (`pi-session-mcp config check` reads it), or name another file with --output."

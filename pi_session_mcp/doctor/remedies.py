@@ -138,8 +138,8 @@ class Remedy(StrEnum):
         "`pi --list-models` lists what Pi knows."
     )
     LOG_IN = (
-        "Start `pi` and log in to the profile's provider with /login, or give it an API key in models.json or by its "
-        "environment variable, which the client has to pass on."
+        "Start `pi` (npm package @earendil-works/pi-coding-agent) and log in to the profile's provider with /login, or "
+        "give it an API key in auth.json or by its environment variable, which the client has to pass on."
     )
     LOG_IN_AGAIN = (
         "Correct the key of the profile's provider: set the variable that it names, or start `pi` and log in again "

@@ -208,6 +208,12 @@ def a_key_in_a_variable_that_is_not_set(person: Follower) -> None:
 
 
 @start
+def a_temporary_directory_that_is_not_there(person: Follower) -> None:
+    person.write()
+    person.environ["TMPDIR"] = str(person.home / "absent")
+
+
+@start
 def a_variable_of_pi_with_a_relative_path(person: Follower) -> None:
     person.write()
     person.environ["PI_CODING_AGENT_DIR"] = "agent"

@@ -236,6 +236,7 @@ ACTS: Final[Mapping[Remedy, Callable[[Follower], None]]] = {
     Remedy.LOG_IN_AGAIN: _log_in,
     Remedy.AVAILABLE_MODEL: _correct_configuration,
     Remedy.THINKING_LEVEL: _correct_configuration,
+    Remedy.TEMPORARY_DIRECTORY: _drop_variable("TMPDIR"),
     Remedy.ABSOLUTE_VARIABLE: _drop_variable("PI_CODING_AGENT_DIR"),
     Remedy.VARIABLE_OUTSIDE: _drop_variable("PI_CODING_AGENT_DIR"),
     Remedy.STATE_FILE_SYSTEM: _usual_state,
