@@ -109,6 +109,10 @@ class Kept:
         self._unwanted.set()
         self._signal(signal.SIGTERM, signal.SIGCONT)
 
+    def kill(self) -> None:
+        """End the keeper itself, which leaves its tree to us; see `gone`. Returns at once."""
+        self._signal(signal.SIGKILL)
+
     async def over(self) -> None:
         """Wait until the keeper is gone: its command has ended, or it was killed. Or until it is `unsure`."""
         while not self.unsure and await self._hear():

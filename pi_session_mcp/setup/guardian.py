@@ -30,6 +30,9 @@ OUTPUT_LIMIT_BYTES: Final = 1024 * 1024
 FENCE_DESCRIPTOR: Final = 200
 """Where a command gets the fence: above what programs use by themselves, below the 256 that macOS allows at first."""
 
+GONE_WITHIN_S: Final = 20.0
+"""Much more than a guardian needs that is let run: within 2 s it says that it cannot tell."""
+
 _END_OF_FILE_WITHIN_S: Final = 1.0
 _CHUNK_BYTES: Final = 65_536
 
@@ -42,6 +45,7 @@ class Guarded:
     within_s: float = COMMAND_WITHIN_S
     on_step: OnStep = unwatched
     doing: Doing = Doing.DISCOVER
+    gone_within_s: float = GONE_WITHIN_S
 
     async def run(self, command: ClientCommand) -> ClientOutput:
         """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`.
@@ -66,7 +70,7 @@ class Guarded:
         finally:
             keeper.end()
             with anyio.CancelScope(shield=True):
-                await keeper.gone()
+                await gone(keeper, self.gone_within_s)
             said.close()
         output = _judge(keeper, said, timed_out=timed_out)
         self.on_step(self.doing.at("done"), None)
@@ -107,6 +111,23 @@ class Guarded:
             await keeper.over()
             # Who still writes has left the guardian's sight (macOS); it is not waited for.
             tasks.cancel_scope.deadline = anyio.current_time() + _END_OF_FILE_WITHIN_S
+
+
+async def gone(keeper: Kept, within_s: float = GONE_WITHIN_S) -> None:
+    """Return when a guardian that was told to end, and all under it, has ended.
+
+    One that is stopped again and again is killed after `within_s`. The fence stays even then for as long as anything
+    lives that the command started: that has it too.
+    """
+
+    async def kill_at_the_bound() -> None:
+        await anyio.sleep(within_s)
+        keeper.kill()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(kill_at_the_bound)
+        await keeper.gone()
+        tasks.cancel_scope.cancel()
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ import anyio
 
 from pi_session_mcp import __version__
 from pi_session_mcp.keeper import kept
+from pi_session_mcp.setup.guardian import gone
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
@@ -78,7 +79,7 @@ async def _talk(handshake: Handshake) -> None:
         finally:
             keeper.end()
             with anyio.CancelScope(shield=True):
-                await keeper.gone()
+                await gone(keeper)
     except (OSError, kept.CommandNotStarted):
         raise Stopped(SetupCode.MCP_FAILED) from None
     finally:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
+from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure
+from pi_session_mcp.setup.guardian import Guarded
 from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
 from tests.support.setup_worlds import Operator
 from tests.support.trees import survivors
@@ -43,6 +51,52 @@ def test_a_client_that_takes_no_signal_and_never_ends_is_ended(operator: Operato
     assert operator.fence_is_free()
     operator.stub.behave("claude", verb)  # type: ignore[arg-type]
     assert operator.code("apply") == {"get": "applied", "add": "pending_recovered"}[verb]
+
+
+@pytest.mark.parametrize("verb", ["get", "add"])
+def test_a_client_that_stops_its_guardian_holds_nobody_up(operator: Operator, verb: str) -> None:
+    operator.stub.behave("claude", verb, stops_guardian=True, ignores_term=True, leaves="session")  # type: ignore[arg-type]
+    code = operator.code("apply", command_within_s=3)
+    assert code == {"get": "inspect_failed", "add": "apply_failed_recovery_pending"}[verb]
+    assert operator.running() == []
+    assert operator.fence_is_free()
+    operator.stub.behave("claude", verb)  # type: ignore[arg-type]
+    assert operator.code("apply") == {"get": "applied", "add": "pending_recovered"}[verb]
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_setup_whose_guardian_is_stopped(operator: Operator, number: str) -> None:
+    operator.stub.behave("claude", "get", stops_guardian=True, hold_after=True)
+    stopped = operator.root / "home" / ".stub" / "held.after"
+    answer = operator.setup("apply", step="inspect.running", victim=number, held=str(stopped))
+    assert answer["exitCode"] == {"SIGINT": 130, "SIGTERM": 143}[number]
+    assert operator.running() == []
+    assert operator.fence_is_free()
+
+
+@pytest.mark.anyio
+async def test_a_guardian_that_is_stopped_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
+    guarded = Guarded(None, within_s=0.5, gone_within_s=5.0)
+    pids: list[int] = []
+    guarded.on_step = lambda _step, running: pids.extend([] if running is None else [running.guardian, running.command])
+    words = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
+
+    async def stop_it() -> None:
+        while True:
+            for pid in pids[:1]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stop_it)
+        with pytest.raises(CommandFailed) as failed:
+            await guarded.run(ClientCommand(words, tmp_path, {}, mutates=True))
+        tasks.cancel_scope.cancel()
+
+    assert failed.value.kind in {CommandFailure.UNKNOWN_PROCESSES, CommandFailure.TIMEOUT}
+    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    assert survivors(processes) == []
 
 
 def test_a_process_that_outlives_command_and_guardian_keeps_the_fence(operator: Operator) -> None:

@@ -36,6 +36,7 @@ class StubHome:
         - `slow_s`: waits before it changes anything. `ignores_term`: TERM, INT and HUP do nothing.
         - `hold_before`, `hold_after`: stops before or after its change; then `.stub/held.before` (or `.after`) holds
           its process id. It goes on when `release()` is called.
+        - `stops_guardian`: stops its parent; then `.stub/stopped` holds the parent's process id.
         - `leaves`: `child` (in its group), `session` (by setsid) or `daemon` (twice forked) stays behind for
           `lingers_s` (600), its id in `.stub/left`; it ignores TERM unless `descendant_takes_term`, and keeps every
           inherited descriptor open unless `closes_descriptors`.

@@ -495,6 +495,9 @@ def main() -> NoReturn:
             signal.signal(number, signal.SIG_IGN)
     if "leaves" in behaviour:
         linger(behaviour)
+    if behaviour.get("stops_guardian"):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        replace(os.path.join(os.environ["HOME"], ".stub", "stopped"), str(os.getppid()))
     answer = {"claude": claude, "codex": codex, "copilot": copilot}[client](verb, arguments[2:], behaviour)
     time.sleep(behaviour.get("slow_s", 0))
     if behaviour.get("hold_before"):
