@@ -13,6 +13,7 @@ from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Outcome, Show
 from pi_session_mcp.cli.selecting import LEVELS, VARIABLE, Named, Selection, Stop, failed, misuse, select
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.initial import Initial
@@ -250,7 +251,7 @@ def _directory(written: str) -> Path | None:
     """The directory, absolute. The shell expands no `~` after `=`, so it is done here."""
     try:
         path = Path(os.path.normpath(Path.cwd() / Path(written).expanduser()))
-        return path if written and path.is_dir() else None
+        return path if written and path.is_dir() and utf8_text(path) is not None else None
     except (RuntimeError, ValueError, OSError):
         return None
 

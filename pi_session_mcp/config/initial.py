@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.platform.files import sync_descriptor, sync_directory
+from pi_session_mcp.platform.text import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,13 +36,13 @@ class Initial:
 def text_of(initial: Initial) -> bytes:
     """The file's bytes: indented JSON, whatever the names in it are made of."""
     document: dict[str, Any] = {
-        "workspaces": {alias: str(path) for alias, path in initial.workspaces.items()},
+        "workspaces": {alias: shown_text(path) for alias, path in initial.workspaces.items()},
         "executionProfiles": {READ_ONLY_PROFILE: {"default": True, **_profile(initial, "read-only")}},
     }
     if initial.coding:
         document["executionProfiles"][CODING_PROFILE] = _profile(initial, "coding")
     if initial.pi_agent_directory is not None:
-        document["piAgentDirectory"] = str(initial.pi_agent_directory)
+        document["piAgentDirectory"] = shown_text(initial.pi_agent_directory)
     return json.dumps(document, indent=2).encode() + b"\n"
 
 

@@ -19,6 +19,12 @@ def path_text(text: str) -> str:
     return os.fsdecode(text.encode("utf-8", "surrogateescape"))
 
 
+def shown_text(path: Path | str) -> str:
+    """`path` as others would show it: its UTF-8 text, or what it is here where it has none."""
+    text = utf8_text(path)
+    return str(path) if text is None else text
+
+
 def utf8_text(path: Path | str) -> str | None:
     """`path` for a program that reads UTF-8; `None` when its bytes are none."""
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pi_session_mcp.keeper import kept
+from pi_session_mcp.platform.text import path_text
 from pi_session_mcp.setup.clients.base import SAID_LIMIT_BYTES, ClientOutput, CommandFailed, CommandFailure
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
@@ -84,7 +85,7 @@ class Guarded:
         try:
             return kept.start(
                 kept.Command(
-                    argv=command.argv,
+                    argv=(command.argv[0], *map(path_text, command.argv[1:])),
                     environment=command.environment,
                     directory=str(command.directory),
                     grace_s=0.0,

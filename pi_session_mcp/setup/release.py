@@ -17,6 +17,7 @@ import pi_session_mcp
 from pi_session_mcp.platform.files import is_program, others_can_write
 from pi_session_mcp.platform.paths import is_below
 from pi_session_mcp.platform.temporary import named_temporary_directory
+from pi_session_mcp.platform.text import shown_text
 from pi_session_mcp.setup.clients.base import can_be_registered
 from pi_session_mcp.setup.registration import registration_of
 from pi_session_mcp.setup.result import SetupCode, Stopped
@@ -75,7 +76,7 @@ def find_installation(environ: Mapping[str, str]) -> Installation:
     if executable is None or not belongs:
         raise Stopped(SetupCode.RELEASE_UNAVAILABLE)
     executable = _without_version(executable, environ)
-    if not can_be_registered(registration_of(str(executable), "/")):
+    if not can_be_registered(registration_of(shown_text(executable), "/")):
         raise Stopped(SetupCode.RELEASE_UNAVAILABLE)
     return Installation(executable, package, distribution.version, points, is_editable)
 

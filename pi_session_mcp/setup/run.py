@@ -15,6 +15,7 @@ import anyio.lowlevel
 from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.platform.text import shown_text
 from pi_session_mcp.setup.clients.base import (
     CommandFailed,
     CommandFailure,
@@ -157,7 +158,7 @@ class Course:
         except ConfigError:
             raise Stopped(SetupCode.CONFIG_REQUIRED) from None
         installation = world.installation(world.environ)
-        self._intent = registration_of(str(installation.executable), _without_dots(configuration))
+        self._intent = registration_of(shown_text(installation.executable), shown_text(_without_dots(configuration)))
         if not can_be_registered(self._intent):
             raise Stopped(SetupCode.CONFIG_REQUIRED)
         self._release = installation.release()

@@ -13,6 +13,7 @@ import anyio
 
 from pi_session_mcp import __version__
 from pi_session_mcp.keeper import kept
+from pi_session_mcp.platform.text import path_text
 from pi_session_mcp.setup.guardian import gone
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
@@ -93,8 +94,8 @@ def _start(handshake: Handshake, pipes: _Pipes) -> kept.Kept:
     try:
         return kept.start(
             kept.Command(
-                argv=(registration.command, *registration.arguments),
-                environment={**handshake.environ, **registration.environment},
+                argv=tuple(map(path_text, (registration.command, *registration.arguments))),
+                environment={**handshake.environ, **_variables(registration)},
                 directory=str(handshake.directory),
                 grace_s=_GRACE_S,
                 descriptors=MappingProxyType({0: pipes.input}),
@@ -104,6 +105,10 @@ def _start(handshake: Handshake, pipes: _Pipes) -> kept.Kept:
         )
     finally:
         pipes.close_theirs()
+
+
+def _variables(registration: Registration) -> dict[str, str]:
+    return {name: path_text(value) for name, value in registration.environment.items()}
 
 
 class _Pipes:

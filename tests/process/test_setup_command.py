@@ -89,3 +89,28 @@ def test_a_signal_ends_the_client_and_is_told(
     assert (child.returncode, told["exitCode"], finding["code"]) == (status, status, "operation_interrupted")
     stub.behave("claude", "add")
     assert run(warm, server_environment, "--apply", "claude-code:user")["findings"][0]["code"] == "applied"
+
+
+@needs_a_lasting_checkout
+def test_one_bad_workspace_is_said_and_keeps_nobody_from_registering_also_by_a_name_that_the_locale_has_not(
+    stub: StubHome, server_environment: dict[str, str], tmp_path: Path
+) -> None:
+    configuration = tmp_path / "größe" / "café.json"
+    configuration.parent.mkdir()
+    said = json.loads(Path(server_environment["PI_SESSION_MCP_CONFIG"]).read_text())
+    configuration.write_text(json.dumps({**said, "workspaces": {"fine": str(tmp_path), "bad": "nowhere"}}))
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environ = {**server_environment, **ascii_only, "PI_SESSION_MCP_CONFIG": str(configuration)}
+    codes = {}
+
+    for operation in ("--apply", "--verify", "--remove"):
+        words = [*PROGRAM, operation, "claude-code:user"]
+        ended = subprocess.run(words, env=environ, capture_output=True, timeout=WAIT_S, check=False)
+        told = json.loads(ended.stdout)
+        codes[operation] = (told["findings"][0]["code"], told.get("doctor"))
+
+    assert codes == {
+        "--apply": ("applied", "errors"),
+        "--verify": ("mcp_verified", "errors"),
+        "--remove": ("removed", None),
+    }
