@@ -234,6 +234,11 @@ def _bridge() -> tuple[Bound, ...]:
             f"{size(bridge_allowance.BURST_BYTES)}, {size(bridge_allowance.BYTES_EACH_SECOND)}",
             "the server is ended, and its tools fail",
         ),
+        Bound(
+            f"a line of it over {size(bridge_allowance.LONG_BYTES)}",
+            f"counts {bridge_allowance.LONG_COUNT_TIMES} times",
+            "the same",
+        ),
         Bound("what each such message counts for beside its length", size(bridge_allowance.MESSAGE_BYTES), "the same"),
         Bound(
             "what a server has not read yet",

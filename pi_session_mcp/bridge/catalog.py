@@ -51,9 +51,10 @@ class GrantedTool:
 
 @dataclass(slots=True)
 class Catalog:
-    """The pages of one server's list so far. `server` is its alias."""
+    """The pages of one server's list so far. `server` is its alias; of tools that are not `wanted` it keeps the names."""
 
     server: str
+    wanted: frozenset[str] | None = None
     _tools: dict[str, RemoteTool] = field(default_factory=dict)
     _twice: set[str] = field(default_factory=set)
     _cursors: set[str] = field(default_factory=set)
@@ -68,7 +69,7 @@ class Catalog:
             raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
         goes_on = cursor if isinstance(cursor, str) else None
         self._entries += sum(1 for entry in listed if not _has_name(entry))
-        self.add((_read(entry) for entry in listed if _has_name(entry)), goes_on)
+        self.add((self._read(entry) for entry in listed if _has_name(entry)), goes_on)
         return None if self._stuck else goes_on
 
     def add(self, tools: Iterable[RemoteTool], next_cursor: str | None) -> None:
@@ -84,6 +85,13 @@ class Catalog:
             if self._pages == MAX_PAGES:
                 raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
             self._cursors.add(next_cursor)
+
+    def _read(self, entry: Mapping[str, Any]) -> RemoteTool:
+        name, said = entry["name"], entry.get("description")
+        if self.wanted is not None and name not in self.wanted:
+            return RemoteTool(name, "", None)
+        description = said if isinstance(said, str) else ""
+        return RemoteTool(name, description, entry.get("inputSchema"), entry.get("outputSchema"))
 
     def _add(self, tool: RemoteTool) -> None:
         if self._entries == MAX_TOOLS and not self._stuck:
@@ -123,12 +131,6 @@ class Catalog:
 
 def _has_name(entry: object) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("name"), str) and entry["name"] != ""
-
-
-def _read(entry: Mapping[str, Any]) -> RemoteTool:
-    said = entry.get("description")
-    description = said if isinstance(said, str) else ""
-    return RemoteTool(entry["name"], description, entry.get("inputSchema"), entry.get("outputSchema"))
 
 
 def _fits(described: object) -> bool:

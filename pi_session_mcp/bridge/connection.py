@@ -152,7 +152,7 @@ class Connection:
             self._client = None
 
     async def _discover(self, client: McpClient) -> tuple[GrantedTool, ...]:
-        catalog = Catalog(self._server)
+        catalog = Catalog(self._server, frozenset(grant.name for grant in self._grants.values()))
         cursor: str | None = None
         while (cursor := catalog.take(await client.list_tools(cursor))) is not None:
             pass

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 """Of one line, without its end."""
-MAX_REPAIRED_BYTES: Final = 1024 * 1024
+MAX_REPAIRED_BYTES: Final = 512 * 1024
 """A longer line is not repaired: that takes time, and hardly any result of this length may pass."""
 MAX_DEPTH: Final = 150
 """Of nesting in a line that is repaired; what needs no repair may be a little deeper."""

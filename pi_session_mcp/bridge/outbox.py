@@ -34,6 +34,7 @@ class Outbox:
         self._overrun = overrun
         self._waiting: set[int] = set()
         self._last = 0
+        self._told: list[int] = []
 
     # --- what is answered --------------------------------------------------------------------------------------------
 
@@ -44,7 +45,18 @@ class Outbox:
         if not isinstance(number, int) or number not in self._waiting:
             return None
         self._waiting.discard(number)
+        self._told = [last for last in self._told if last >= number]
         return number
+
+    def forgives(self) -> bool:
+        """Whether an answer to nobody may be one to a notification, which some servers cannot let pass in silence.
+
+        Once for each, and not any more when a later request was answered.
+        """
+        if not self._told:
+            return False
+        self._told.pop()
+        return True
 
     def has_asked(self, number: int | str | None) -> bool:
         """Whether there ever was a request of this number; its answer may be late, or come twice."""
@@ -57,6 +69,9 @@ class Outbox:
                 self._last = max(self._last, number)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": int(number)}):
                 self._waiting.discard(number)
+                self._told.append(self._last)
+            case JSONRPCNotification():
+                self._told.append(self._last)
             case _:
                 pass
 

@@ -65,6 +65,8 @@ def project(result: Mapping[str, Any], *, other_shape: bool = False) -> Outcome:
         if len(_compact(_without_media(result)).encode()) > MAX_RESULT_BYTES:
             return Failed(TOO_LARGE)
         delivered = _delivered(result)
+        if delivered is not None and sum(len(text.encode()) for text in delivered.texts) > MAX_RESULT_BYTES:
+            return Failed(TOO_LARGE)  # notes can be longer than what they stand for
     except (ValueError, RecursionError):  # not finite, or no Unicode
         return Failed()
     if delivered is None or not other_shape:
@@ -136,8 +138,14 @@ def _read(blocks: Sequence[object]) -> tuple[list[str], list[Image]]:
                 link = {"uri": uri, **rest}
                 texts.append(_compact({"type": "resource_link", **_only(_LINK_MEMBERS, link)}))
             case _:
-                texts.append(UNREADABLE_PART)
+                _add_unreadable(texts)
     return texts, images
+
+
+def _add_unreadable(texts: list[str]) -> None:
+    """Add the note once for a row of parts."""
+    if texts[-1:] != [UNREADABLE_PART]:
+        texts.append(UNREADABLE_PART)
 
 
 def _only(members: Sequence[str], said: Mapping[Any, Any]) -> dict[str, Any]:
@@ -152,7 +160,7 @@ def _add_media(what: str, data: object, said_type: object, texts: list[str], ima
     """Add the note that stands for an image or for another thing of bytes, and the image, if it may be shown."""
     content = decoded(data)
     if content is None:
-        texts.append(UNREADABLE_PART)
+        _add_unreadable(texts)
         return
     shown = None if images is None or len(images) == MAX_IMAGES else shown_type(content)
     if images is not None and shown is not None:

@@ -17,7 +17,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pi_session_mcp.bridge.allowance import DROPPED_COUNT_ONCE_IN, MESSAGE_BYTES, Allowance
+from pi_session_mcp.bridge.allowance import DROPPED_COUNT_ONCE_IN, Allowance, weight
 from pi_session_mcp.bridge.frames import LineSplitter, read_messages
 from pi_session_mcp.bridge.outbox import Outbox
 from pi_session_mcp.keeper import kept
@@ -217,7 +217,7 @@ class _Intake:
         for line in lines:
             answers = [one for message in read_messages(line) if (one := self._answer(message)) is not None]
             if not answers:
-                self._spend(len(line) + MESSAGE_BYTES)
+                self._spend(weight(len(line)))
             for answer in answers:
                 await self._incoming.send(SessionMessage(answer))
 
@@ -235,7 +235,7 @@ class _Intake:
             case JSONRPCResponse(id=number) | JSONRPCError(id=number):
                 if (asked := self._outbox.settle(number)) is not None:
                     return message.model_copy(update={"id": asked})
-                if not self._outbox.has_asked(number):
+                if not self._outbox.has_asked(number) and not (number is None and self._outbox.forgives()):
                     self._watcher.answer_unknown()
             case _:
                 pass

@@ -75,7 +75,7 @@ def bridge(tmp_path_factory: pytest.TempPathFactory, runtime: Runtime) -> Iterat
             "empty": world.fixture(replies={"echo": '{"content": []}'}),
             "telling": world.fixture(tools=["environment"]),
             "lacking": world.fixture(),
-            "extended": world.fixture(),
+            "extended": world.fixture(tools=[{**TYPED, "name": "echo"}]),
         }
         world.configure(executionProfiles=profiles(fixtures))
         yield SharedBridge(world, fixtures, {"HOST_KEY": CANARY, "OTHER_SECRET": "not for servers"})
@@ -282,6 +282,7 @@ def test_grants_and_extensions_make_one_list_of_tools(extended: SharedBridge, pr
 
     assert sorted(run_turn(child, session, "tools")["assistantText"].split()) == sorted(tools.split())
     assert '{"n": 7}' in run_turn(child, session, 'use mcp_library_echo {"n": 7}')["assistantText"]
+    assert world.tools_of_last_request()["mcp_library_echo"]["parameters"] == TYPED["inputSchema"]
     close(child, session)
     assert world.left() == []
 

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from pi_session_mcp.bridge.allowance import BURST_BYTES, BYTES_EACH_SECOND, Allowance
+from pi_session_mcp.bridge.allowance import (
+    BURST_BYTES,
+    BYTES_EACH_SECOND,
+    LONG_BYTES,
+    LONG_COUNT_TIMES,
+    MESSAGE_BYTES,
+    Allowance,
+    weight,
+)
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_so_much_may_come_at_once_and_no_more(more: int) -> None:
     assert Allowance(100.0).take(BURST_BYTES + more, 100.0) is (more == 0)
+
+
+def test_a_long_line_counts_more_than_its_bytes() -> None:
+    assert weight(0) == MESSAGE_BYTES
+    assert weight(LONG_BYTES) == LONG_BYTES + MESSAGE_BYTES
+    assert weight(LONG_BYTES + 1) == (LONG_BYTES + 1) * LONG_COUNT_TIMES + MESSAGE_BYTES
 
 
 def test_so_much_may_come_for_ever() -> None:

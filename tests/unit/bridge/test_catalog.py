@@ -134,6 +134,13 @@ def test_what_has_no_name_in_a_list_is_no_tool_and_does_no_harm() -> None:
     assert not_granted(catalog, a="two") == (Code.EXTERNAL_MCP_GRANT_TOOL_MISSING, "a", 1)
 
 
+def test_of_a_tool_that_is_not_wanted_only_the_name_is_kept() -> None:
+    catalog = Catalog("library", frozenset({"one"}))
+    catalog.take({"tools": [{"name": name, "description": "d", "inputSchema": OBJECT} for name in ("one", "two")]})
+    assert catalog.granted(grants(a="one")) == (GrantedTool("mcp_library_a", "one", "d", OBJECT),)
+    assert [tool.schema for tool in catalog._tools.values()] == [OBJECT, None]
+
+
 @pytest.mark.parametrize("tools", [None, {}, "one", 7])
 def test_a_page_that_is_no_list_is_refused(tools: object) -> None:
     with pytest.raises(Refusal) as refusal:

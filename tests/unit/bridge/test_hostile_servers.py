@@ -61,6 +61,12 @@ async def test_a_server_that_never_stops_is_ended_and_others_go_on(bench: Bench,
         assert await to_thread.run_sync(survivors, flooding.alive()) == []
 
 
+async def test_a_server_that_answers_a_notification_is_forgiven(bench: Bench) -> None:
+    fixture = bench.fixture(start="indignant")
+    async with bench.session({"library": fixture.server()}) as session:
+        assert await Calls(session).result("mcp_library_echo", {"n": 1}) == Delivered(('{"n": 1}',))
+
+
 async def test_what_cannot_be_read_while_connecting_refuses_the_start_at_once(bench: Bench) -> None:
     described = {"name": "echo", "inputSchema": {"type": "object", "properties": {"n": {"const": 1e999}}}}
     deep: object = {}

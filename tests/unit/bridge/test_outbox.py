@@ -77,6 +77,20 @@ async def test_what_was_taken_makes_room() -> None:
     assert overruns.count == 0
 
 
+async def test_an_answer_to_nobody_may_be_for_a_notification_until_a_later_request_is_answered() -> None:
+    outbox = Outbox(Overruns().note)
+    told = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+    assert not outbox.forgives()
+    outbox.put(request(1))
+    outbox.put(told)
+    outbox.settle(1)
+    assert (outbox.forgives(), outbox.forgives()) == (True, False)
+    outbox.put(told)
+    outbox.put(request(2))
+    outbox.settle(2)
+    assert not outbox.forgives()
+
+
 async def test_an_answer_settles_its_question_once_however_the_number_is_written() -> None:
     outbox = Outbox(Overruns().note)
     for number in (1, 2, 3):

@@ -113,6 +113,11 @@ def test_a_part_that_cannot_be_read_is_a_note_beside_what_can(block: object) -> 
     assert project({"content": [block], "structuredContent": [1]}) == Delivered(("[1]", UNREADABLE_PART), [1])
 
 
+def test_notes_do_not_make_a_result_larger_than_the_limit() -> None:
+    assert project({"content": [text("said"), *[{}] * 60_000]}) == Delivered(("said", UNREADABLE_PART))
+    assert project({"content": [{"type": "audio", "data": ""}] * 7_500}) == Failed(TOO_LARGE)
+
+
 def test_a_result_without_content_is_told_as_it_is() -> None:
     assert project({}) == Delivered((NO_CONTENT,))
     assert project({"content": None, "_meta": {}}) == Delivered((NO_CONTENT,))

@@ -87,7 +87,7 @@ async def test_each_failure_of_discovery_has_its_code(
     assert refusal.discovered_tools == discovered
 
 
-@pytest.mark.parametrize("start", ["exit", "endless"])
+@pytest.mark.parametrize("start", ["exit", "endless", "nameless", "asks", "tells", "chatters"])
 async def test_a_server_that_does_not_speak_is_unavailable_at_once(bench: Bench, start: str) -> None:
     refusal = await bench.refused({"library": bench.fixture(start=start).server()})
     assert (refusal.code, refusal.server) == (Code.EXTERNAL_MCP_UNAVAILABLE, "library")
