@@ -51,7 +51,7 @@ class GrantedTool:
 
 @dataclass(slots=True)
 class Catalog:
-    """The pages of one server's list so far. `server` is its alias; of tools that are not `wanted` it keeps the names."""
+    """The pages of one server's list so far. `server` is its alias; of what is not `wanted` only names are kept."""
 
     server: str
     wanted: frozenset[str] | None = None

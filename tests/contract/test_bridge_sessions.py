@@ -102,6 +102,7 @@ def profiles(fixtures: Mapping[str, Fixture]) -> dict[str, dict[str, Any]]:
             for name, has in servers.items()
         },
         "reader": {**reading, **extended},
+        "beside": {**reading, **extended, **SCRIPTED},
         "coder": {"permissionProfile": "coding", **extended},
     }
 
@@ -282,9 +283,15 @@ def test_grants_and_extensions_make_one_list_of_tools(extended: SharedBridge, pr
 
     assert sorted(run_turn(child, session, "tools")["assistantText"].split()) == sorted(tools.split())
     assert '{"n": 7}' in run_turn(child, session, 'use mcp_library_echo {"n": 7}')["assistantText"]
-    assert world.tools_of_last_request()["mcp_library_echo"]["parameters"] == TYPED["inputSchema"]
     close(child, session)
     assert world.left() == []
+
+
+def test_a_model_beside_an_extension_sees_the_whole_schema_as_well(extended: SharedBridge) -> None:
+    session = extended.start("beside")
+    assert said(extended.world, extended.child, session, "mcp_library_echo", n=7) == '{"n": 7}'
+    shown = extended.world.tools_of_last_request()["mcp_library_echo"]
+    assert shown["parameters"] == TYPED["inputSchema"]
 
 
 @pytest.mark.parametrize("profile", ["reader", "coder"])
