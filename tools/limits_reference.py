@@ -189,6 +189,7 @@ def _tools() -> tuple[Bound, ...]:
             whole,
             "the tool says that the file is too large",
         ),
+        Bound("lines of a file to edit", f"{of('MAX_EDITED_LINES'):,}", "the same"),
         Bound("an image that Pi's settings have sent as it is", size(of("MAX_UNSCALED_IMAGE_BYTES")), "the same"),
         Bound("text that is read of a file", size(of("MAX_READ_BYTES")), "the tool shows what it has, and says so"),
         Bound("reading it", seconds(of("MAX_READ_MS") / 1000), "the same"),

@@ -6,6 +6,8 @@ export const MAX_CALLS = 4;
 
 /** What has to be held in memory as a whole: a file to edit, an image, the content to write, lines counted from the end. */
 export const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
+/** Of a file to edit: the SDK makes a text of each line, several times. */
+export const MAX_EDITED_LINES = 2_000_000;
 /** An image that Pi's settings have sent as it is. */
 export const MAX_UNSCALED_IMAGE_BYTES = 16 * 1024 * 1024;
 /** What is read of a text file, whose lines are counted, and for how long. */

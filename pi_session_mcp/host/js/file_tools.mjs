@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import {
   ABORTED,
   MAX_CALL_MS,
+  MAX_EDITED_LINES,
   MAX_ENTRIES,
   MAX_PATH_BYTES,
   MAX_UNSCALED_IMAGE_BYTES,
@@ -153,6 +154,7 @@ export class FileCall {
     if (this.#means.apart && isCostly(size, edits)) await this.#doApart();
     const content = await this.#guard.readWhole(path);
     if (this.#means.apart && isCostly(content.length, edits)) await this.#doApart();
+    if ((await lineCount([content])) > MAX_EDITED_LINES) this.#guard.refuse(TOO_LARGE);
     return content;
   }
 

@@ -77,13 +77,8 @@ export class Guard {
    * @param {string} path
    * @param {number} most
    */
-  async list(path, most) {
-    const real = await this.locate(path);
-    const before = await lstat(real);
-    const names = await firstNames(real, most, this.#signal);
-    const after = await lstat(await this.locate(path));
-    if (!isSame(before, after)) this.refuse(OUTSIDE);
-    return names;
+  list(path, most) {
+    return this.searchIn(path, (place) => firstNames(place.cwd, most, this.#signal));
   }
 
   /**
@@ -100,7 +95,7 @@ export class Guard {
     try {
       await this.#verify(handle, path);
       const result = await search(await Pinned.at(handle, real, this.#root !== undefined));
-      await this.#verify(handle, path);
+      if (this.#root !== undefined) await this.#verify(handle, path);
       return result;
     } finally {
       await handle.close();

@@ -28,7 +28,7 @@ export function rangeFromEnd({ offset, limit }, lines) {
   return { offset: first + 1, limit: Math.max(0, lines + Math.trunc(start + (limit ?? 0)) - first) };
 }
 
-/** @param {AsyncIterable<Buffer>} chunks */
+/** @param {AsyncIterable<Buffer> | Iterable<Buffer>} chunks */
 export async function lineCount(chunks) {
   let lines = 1;
   for await (const chunk of chunks) for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;

@@ -3,6 +3,7 @@
 import { MAX_CALLS } from "./bounds.mjs";
 import { bashTool } from "./commands.mjs";
 import { FileCall, FILE_TOOLS } from "./file_tools.mjs";
+import { told } from "./told.mjs";
 import { Turnstile } from "./turnstile.mjs";
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
@@ -23,9 +24,25 @@ import { Turnstile } from "./turnstile.mjs";
 export function builtinTools(sdk, names, place, { outputs, commands, apart }) {
   const turnstile = new Turnstile(MAX_CALLS);
   return names.flatMap((name) => {
-    if (name === "bash") return [outputs.watch(bashTool(sdk, place.cwd, commands))];
+    if (name === "bash") return [withoutPlaces(outputs.watch(bashTool(sdk, place.cwd, commands)))];
     return Object.hasOwn(FILE_TOOLS, name) ? [guarded(sdk, name, place, turnstile, apart)] : [];
   });
+}
+
+/**
+ * What the system says when a command cannot be started or its output cannot be kept is told without the place; what the
+ * command itself says stays as it is.
+ * @param {ToolDefinition} bash
+ * @returns {ToolDefinition}
+ */
+function withoutPlaces(bash) {
+  return {
+    ...bash,
+    execute: (...call) =>
+      bash.execute(...call).catch((error) => {
+        throw error instanceof Error && "code" in error ? told(error) : error;
+      }),
+  };
 }
 
 /**

@@ -228,6 +228,17 @@ def test_a_costly_change_is_made_like_any(session: RawSession, model: ScriptedMo
     assert "Could not find the exact text in file" in result_of(session, model, "edit", path="file", edits=edits)
 
 
+@pytest.mark.parametrize(("lines", "refused"), [(2_000_000, False), (2_000_001, True)])
+def test_a_change_goes_through_so_many_lines(
+    session: RawSession, model: ScriptedModel, workspace: Path, lines: int, *, refused: bool
+) -> None:
+    (workspace / "file").write_bytes(b"\n" * (lines - 1) + b"x")
+
+    said = result_of(session, model, "edit", path="file", edits=[{"oldText": "x", "newText": "y"}])
+
+    assert said == (TOO_LARGE if refused else "Successfully replaced 1 block(s) in file.")
+
+
 def test_a_costly_change_that_is_aborted_changes_nothing(
     session: RawSession, model: ScriptedModel, workspace: Path
 ) -> None:
