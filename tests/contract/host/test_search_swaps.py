@@ -26,6 +26,9 @@ const { tool, cwd, parameters } = given;
 const asked = { tool, cwd, root: cwd, parameters, autoResizeImages: true };
 return told(() => new FileCall(sdk, asked, { signal: undefined }).result().then(textOf));
 """
+needs_open_directories = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="needs paths that lead to open directories"
+)
 SEARCHES: list[tuple[str, dict[str, object]]] = [
     ("grep", {"pattern": "."}),
     ("grep", {"pattern": ".", "context": 3}),
@@ -125,7 +128,7 @@ syncBuiltinESMExports();
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs paths that lead to open directories")
+@needs_open_directories
 @pytest.mark.parametrize(("tool", "given"), SEARCHES)
 def test_a_search_begins_in_the_directory_that_was_looked_at(
     runtime: Runtime, tmp_path: Path, workspace: Path, outside: Path, tool: str, given: dict[str, object]
@@ -137,6 +140,36 @@ def test_a_search_begins_in_the_directory_that_was_looked_at(
 
     assert "canary" not in said
     assert "deep/own" in said
+
+
+SWAPPED_WHILE_LISTED = """
+const files = (await import("node:fs/promises")).default;
+const { renameSync, symlinkSync, unlinkSync } = await import("node:fs");
+const { syncBuiltinESMExports } = await import("node:module");
+const place = `${given.cwd}/sub`;
+const opendir = files.opendir;
+files.opendir = async (...call) => {
+  renameSync(place, `${place}.aside`);
+  symlinkSync(given.outside, place);
+  const opened = await opendir(...call);
+  if (given.returns) {
+    unlinkSync(place);
+    renameSync(`${place}.aside`, place);
+  }
+  return opened;
+};
+syncBuiltinESMExports();
+"""
+
+
+@needs_open_directories
+@pytest.mark.parametrize(("returns", "told"), [(True, "deep/\nfile\nown"), (False, f"threw {OUTSIDE}")])
+def test_a_listing_is_the_one_of_the_directory_that_was_looked_at(
+    runtime: Runtime, tmp_path: Path, workspace: Path, outside: Path, told: str, *, returns: bool
+) -> None:
+    known = {**asked(workspace, "ls", {"path": "sub"}), "outside": str(outside), "returns": returns}
+
+    assert run_in_node(runtime, tmp_path, SWAPPED_WHILE_LISTED + CALL, known) == told
 
 
 @pytest.mark.parametrize(("tool", "given"), SEARCHES)
