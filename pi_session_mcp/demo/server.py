@@ -17,7 +17,8 @@ import mcp_types
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.shared.message import SessionMessage
 
-from pi_session_mcp.keeper.program import below, scan
+from pi_session_mcp.keeper.process_table import below
+from pi_session_mcp.keeper.program import scan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,6 +13,7 @@ from typing import Final
 import anyio
 
 from pi_session_mcp.keeper import program
+from pi_session_mcp.keeper.process_table import below
 
 _keepers: Final[dict[int, int | None]] = {}
 """Living keepers, and the command of each."""
@@ -30,7 +31,7 @@ def adopt_orphans() -> None:
 
 def adopts() -> bool:
     """Whether what a killed keeper leaves behind falls to this process."""
-    return _adopts and program.CAN_ADOPT
+    return _adopts and program.has_subreapers()
 
 
 def remember_keeper(pid: int) -> None:
@@ -119,7 +120,7 @@ def _orphans(command: int | None) -> list[int]:
     covered = {*_keepers, *_in_grace}
     adopted = {row.pid for row in rows if row.parent == me and row.pid not in covered}
     _reap(adopted)
-    tree = {row.pid for row in program.below(rows, adopted)} | adopted
+    tree = {row.pid for row in below(rows, adopted)} | adopted
     return [pid for pid in tree if pid not in covered and _is_alive(pid)]
 
 

@@ -1,7 +1,7 @@
 """The keeper: runs one command, and when it ends or we lose our owner, ends everything that the command started.
 
 A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL HELD FD=FD,… -- COMMAND …`.
-So it knows only the standard library and nothing of this package. `keeper/kept.py` is its other side.
+So it knows only the standard library and its neighbour `process_table.py`. `keeper/kept.py` is its other side.
 
 - LIFELINE: a pipe whose other end only the owner holds. Its end of file means that the owner is gone or has let go.
 - REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS
@@ -33,18 +33,23 @@ import select
 import signal
 import sys
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or __package__:
+    from pi_session_mcp.keeper.process_table import Row, below, scan_proc, scan_ps
+else:
+    # With -I nothing of our package is on the path, and our neighbour is all that we need.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from process_table import Row, below, scan_proc, scan_ps
 
 TERM_TO_KILL_S = 0.1
 LONGEST_PAUSE_S = 1.0
 UNKNOWN_AFTER_S = 2.0
-PS_WITHIN_S = 2.0
-PS_LIMIT_BYTES = 1024 * 1024
 
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
-CAN_ADOPT = _IS_LINUX
 FIRST_PAUSE_S = 0.01 if _IS_LINUX else 0.05  # a scan by ps costs more
 
 
@@ -68,127 +73,19 @@ def become_subreaper() -> None:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-# --- the process table ----------------------------------------------------------------------------------------------
+def close_to_others() -> None:
+    """Let no process of this user look into this one, or take its descriptors; be told to go on when the parent ends.
 
-
-class Row:
-    """One process: its id, parent, group, whether it has ended, and a text that tells it from a later one."""
-
-    __slots__ = ("ended", "group", "parent", "pid", "start")
-
-    def __init__(self, pid: int, parent: int, group: int, state: str, start: str) -> None:
-        self.pid = pid
-        self.parent = parent
-        self.group = group
-        self.ended = state.startswith("Z")
-        self.start = start
-
-
-def parse_proc_stat(text: str) -> Row:
-    """Read /proc/PID/stat (proc(5)): the name in parentheses may itself hold spaces and parentheses."""
-    pid = int(text[: text.index("(")])
-    rest = text[text.rindex(")") + 2 :].split()
-    return Row(pid, int(rest[1]), int(rest[2]), rest[0], rest[19])
-
-
-def parse_ps(text: str) -> list[Row]:
-    """Read `ps -A -o pid=,ppid=,pgid=,stat=,lstart=`. Raises `ValueError` for a line of any other form."""
-    rows = []
-    for line in text.splitlines():
-        fields = line.split(None, 4)
-        if len(fields) != 5:
-            raise ValueError("not a line of ps")
-        rows.append(Row(int(fields[0]), int(fields[1]), int(fields[2]), fields[3], fields[4].strip()))
-    return rows
-
-
-def scan_proc() -> list[Row]:
-    """Every process that /proc shows. Raises `OSError` when /proc cannot be read."""
-    rows = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stat:
-                    rows.append(parse_proc_stat(stat.read()))
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended while we looked
-    return rows
-
-
-def check_ps(program: str = "/bin/ps") -> None:
-    """Raise `OSError` unless `program` is root's and nobody else can have written it."""
-    seen = os.stat(program)
-    if seen.st_uid != 0 or seen.st_mode & 0o022:
-        raise OSError(errno.EPERM, "ps")
-
-
-def scan_ps(program: str = "/bin/ps") -> list[Row]:
-    """Every process that `/bin/ps` shows, but for that `ps`. Raises `OSError` or `ValueError`.
-
-    A table without us in it is not believed.
+    Whoever is stopped then could not do what the parent's end asks for. Elsewhere than on Linux nothing happens.
     """
-    check_ps(program)
-    reading, writing = os.pipe()
-    actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_CLOSE, reading)]
-    columns = ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,lstart="]
-    try:
-        pid = os.posix_spawn(program, columns, {"LC_ALL": "C"}, file_actions=actions)
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-    try:
-        text = _read_within(reading, PS_WITHIN_S, PS_LIMIT_BYTES)
-    except OSError:
-        os.kill(pid, signal.SIGKILL)
-        raise
-    finally:
-        os.close(reading)
-        status = os.waitpid(pid, 0)[1]
-    if os.waitstatus_to_exitcode(status) != 0:
-        raise OSError(errno.EIO, "ps")
-    rows = [row for row in parse_ps(text.decode("ascii", "replace")) if row.pid != pid]
-    if all(row.pid != os.getpid() for row in rows):
-        raise ValueError("not a table of this machine")
-    return rows
-
-
-def _read_within(descriptor: int, seconds: float, limit: int) -> bytes:
-    """Everything up to the end of file. Raises `OSError` when that takes longer or is more."""
-    until = time.monotonic() + seconds
-    said = b""
-    while True:
-        if not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
-            raise OSError(errno.ETIMEDOUT, "ps")
-        chunk = os.read(descriptor, 65536)
-        if not chunk:
-            return said
-        said += chunk
-        if len(said) > limit:
-            raise OSError(errno.EFBIG, "ps")
+    if _IS_LINUX:
+        prctl(_PR_SET_DUMPABLE, 0)
+        prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def scan() -> list[Row]:
     """Every process of this machine. Raises `OSError` or `ValueError` when that cannot be told."""
     return scan_proc() if _IS_LINUX else scan_ps()
-
-
-def below(rows: list[Row], roots: set[int]) -> list[Row]:
-    """The rows whose chain of parents leads to one of `roots`; the roots themselves are not among them."""
-    children: dict[int, list[Row]] = {}
-    for row in rows:
-        children.setdefault(row.parent, []).append(row)
-    found: list[Row] = []
-    seen = set(roots)
-    waiting = list(roots)
-    while waiting:
-        for row in children.get(waiting.pop(), ()):
-            if row.pid not in seen:
-                seen.add(row.pid)
-                found.append(row)
-                waiting.append(row.pid)
-    return found
 
 
 def ask_to_end(pid: int) -> None:
@@ -414,8 +311,7 @@ def can_see() -> bool:
 
 def main(arguments: list[str]) -> int:
     """Run as the module says; the exit status is the command's, or 128 + n for signal n."""
-    if _IS_LINUX:
-        prctl(_PR_SET_DUMPABLE, 0)  # what we start must not reach our descriptors through /proc
+    close_to_others()
     lifeline, report, grace_ms, death_signal, held = (int(word) for word in arguments[:5])
     moved = [] if arguments[5] == "-" else [_pair(word) for word in arguments[5].split(",")]
     for descriptor in (lifeline, report, *(ours for _, ours in moved), *([held] if held >= 0 else [])):
@@ -423,8 +319,6 @@ def main(arguments: list[str]) -> int:
     if os.getsid(0) != os.getpid():
         os.setsid()
     become_subreaper()
-    if _IS_LINUX:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # nothing, unless we are stopped
     wakeups = Wakeups(lifeline)
     if held >= 0 and not can_see():
         tell(report, "unknown\n")

@@ -37,6 +37,7 @@ LOOK_AGAIN_S = 5.0
 
 def main(shell: list[str]) -> int:
     """Run as the module says."""
+    program.close_to_others()
     for descriptor in (LIFELINE, REPORT):
         os.set_inheritable(descriptor, False)
     text = os.environ.pop(COMMAND)

@@ -39,6 +39,7 @@ NEEDED: Final = (
     "pi_session_mcp/config/schema.json",
     "pi_session_mcp/doctor/checks.py",
     "pi_session_mcp/host/js/host.mjs",
+    "pi_session_mcp/keeper/process_table.py",
     "pi_session_mcp/keeper/program.py",
     "pi_session_mcp/py.typed",
     "pi_session_mcp/runtime/lock/package-lock.json",

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pi_session_mcp.keeper import session_command
 from tests.process.conftest import TRIVIAL
 from tests.process.test_keeper import FOREVER, OWNER
+from tests.process.test_session_command import owner
 from tests.support import powers
 
 if TYPE_CHECKING:
@@ -69,13 +71,20 @@ def test_a_server_is_closed_to_other_processes_before_it_answers_and_after(start
     assert reached_in(child.process.pid) == set()
 
 
+def test_the_owner_of_a_session_s_command_is_closed_to_other_processes(tmp_path: Path) -> None:
+    with owner([*POWERLESS[1:], sys.executable, "-I", "-S", session_command.__file__], "sleep 1000", tmp_path) as one:
+        one.hear("started")
+        assert reached_in(one.process.pid) == set()
+        one.let_go()
+
+
 def test_a_keeper_is_closed_to_other_processes_and_what_it_runs_is_not(tmp_path: Path) -> None:
     words = [*POWERLESS, sys.executable, "-c", OWNER, "0", FOREVER]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-    with subprocess.Popen(words, text=True, env={**os.environ}, start_new_session=True, **pipes) as owner:  # type: ignore[call-overload]
+    with subprocess.Popen(words, text=True, env={**os.environ}, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
         try:
-            keeper, command = map(int, owner.stdout.readline().split())
+            keeper, command = map(int, process.stdout.readline().split())
             assert reached_in(keeper) == set()
             assert reached_in(command) >= EVERYTHING - {"mem"}
         finally:
-            owner.kill()
+            process.kill()

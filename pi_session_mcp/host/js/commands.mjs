@@ -105,7 +105,10 @@ export class Commands {
     this.#ended = true;
     const left = [...this.#owners];
     const gone = left.map((owner) => new Promise((resolve) => owner.once("exit", resolve).once("error", resolve)));
-    for (const owner of left) owner.stdio[LIFELINE]?.destroy();
+    for (const owner of left) {
+      owner.stdio[LIFELINE]?.destroy();
+      owner.kill("SIGCONT"); // one that was stopped could not see it
+    }
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, END_WITHIN_MS)));

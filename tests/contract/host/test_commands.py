@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,22 @@ def test_what_a_command_leaves_behind_outlives_it_and_ends_with_the_session(
         session.ask("dispose")
 
         assert not is_alive(process)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only a subreaper is the parent of what lost its own")
+def test_a_stopped_owner_ends_with_the_session_and_so_does_what_it_owns(
+    host: RawHost, model: ScriptedModel, workspace: Path
+) -> None:
+    session = host.session(workspace, tools=CODING).opened()
+
+    with left_by(session, model, workspace, "in the background") as process:
+        owner = process.parent()
+        assert owner is not None
+        owner.suspend()
+
+        session.ask("dispose")
+
+        assert survivors([owner, process]) == []
 
 
 def test_the_end_of_a_session_leaves_what_others_have_started(
