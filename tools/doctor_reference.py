@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
 from pi_session_mcp.config.place import Source
-from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, Id, Note, Remedy, Row, Severity
+from pi_session_mcp.doctor.passing import ALL_VARIABLES, NAMES
+from pi_session_mcp.doctor.words import (
+    ALIAS,
+    PIN,
+    PROFILE,
+    ROWS,
+    TABLE,
+    TARGET,
+    VARIABLE,
+    Id,
+    Note,
+    Remedy,
+    Row,
+    Severity,
+)
 from pi_session_mcp.host.protocol import PiFault
 from tools.generated import Generated
 
@@ -121,6 +135,8 @@ def _subject(row: Row) -> dict[str, Any]:
             return {"type": "string", "pattern": f"^{_ALIAS}$"}
         case s if s == PIN:
             return {"type": "string", "pattern": f"^{_ALIAS}:{_PACKAGE}$"}
+        case s if s == VARIABLE:
+            return {"enum": [ALL_VARIABLES, *NAMES]}
         case s if s == TARGET:
             return {"type": "string", "pattern": f"^({ROWS[Id.STATE_DIRECTORY_UNSUPPORTED].subject}|{_TARGET})$"}
         case fixed if row.id is Id.PI_CONFIGURATION_INVALID:

@@ -16,6 +16,7 @@ from pi_session_mcp.doctor.facts import (
     Package,
     Part,
     Pinned,
+    PiSeen,
     Refused,
     State,
     Unnamed,
@@ -23,6 +24,7 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.doctor.made import Check, fine, found, up_to
+from pi_session_mcp.doctor.passing import ALL_VARIABLES, CERTIFICATES, PROXIES
 from pi_session_mcp.doctor.profiles import pi, store
 from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy
 from pi_session_mcp.platform.directory import Directory
@@ -49,8 +51,10 @@ def decide(facts: Facts) -> tuple[Check, ...]:
         *_ignored(facts.ignored_variable),
         *pi(facts.pi),
         *store(facts.agent_store),
+        *_kept_back(facts),
         *_configuration(facts),
         *(check for workspace in facts.workspaces for check in _workspace(workspace, facts)),
+        *_instructions(facts),
         *_search_tools(facts.has_search_tools),
         *_temporary_directory(facts.has_temporary_directory),
         *_state(facts.state),
@@ -117,6 +121,30 @@ def _ignored(variable: Ignored | Unseen | None) -> Iterator[Check]:
             yield found(what, Remedy.UNCHECKED)
         case _:
             yield found(what, remedies[variable.value])
+
+
+_PASSING: Final = dict.fromkeys(PROXIES, Remedy.PROXY_SETTING) | dict.fromkeys(CERTIFICATES, Remedy.EXTRA_CERTIFICATES)
+
+
+def _kept_back(facts: Facts) -> Iterator[Check]:
+    """Which variables a registered client keeps back; those that name a proxy count only where Pi's settings do not."""
+    what = Id.VARIABLE_NOT_PASSED_ON
+    if facts.kept_back is None:
+        return
+    has_setting = isinstance(facts.pi, PiSeen) and facts.pi.proxy_setting
+    lost = [name for name in facts.kept_back if not (has_setting and name in PROXIES)]
+    if not lost:
+        yield fine(what, ALL_VARIABLES)
+    for name in lost:
+        yield found(what, _PASSING.get(name, Remedy.PASS_VARIABLE), name)
+
+
+def _instructions(facts: Facts) -> Iterator[Check]:
+    what = Id.WORKSPACE_INSTRUCTIONS_LEFT_OUT
+    left_out = facts.pi.left_out if isinstance(facts.pi, PiSeen) else {}
+    usable = {one.alias for one in facts.workspaces if one.directory in {Directory.WRITABLE, Directory.READ_ONLY}}
+    for alias in usable & left_out.keys():
+        yield found(what, Remedy.INSTRUCTIONS, alias) if left_out[alias] else fine(what, alias)
 
 
 def _configuration(facts: Facts) -> Iterator[Check]:

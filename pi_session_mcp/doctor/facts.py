@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pi_session_mcp.config.place import Source
     from pi_session_mcp.host.protocol import PiFault
     from pi_session_mcp.platform.directory import Directory
@@ -85,12 +87,18 @@ class ProfileSeen:
 
 @dataclass(frozen=True, slots=True)
 class PiSeen:
-    """What Pi said of everything."""
+    """What Pi said of everything.
+
+    `proxy_setting` says whether Pi's settings name a proxy; `left_out`, for each workspace that could be looked at,
+    whether a session would go without files of instructions that are there.
+    """
 
     greeted: Greeted
     files: tuple[PiFault, ...] | Unseen
     proxies: bool
     profiles: tuple[ProfileSeen, ...]
+    proxy_setting: bool = False
+    left_out: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +190,8 @@ class Facts:
     state: State | Unseen
     pending: tuple[str, ...] | Unseen | None
     is_registered: bool | None = None
+    kept_back: tuple[str, ...] | None = None
+    """Variables about the network that are set here and that a registered client does not give the server."""
     pins: tuple[Pinned, ...]
     configuration_from: Source | None = None
     """What says where the configuration is; `None` where nothing does."""

@@ -35,6 +35,7 @@ class Id(StrEnum):
     PI_AGENT_DIRECTORY_NOT_WRITABLE = "pi_agent_directory_not_writable"
     PI_LOCK_PRESENT = "pi_lock_present"
     PROXY_INVALID = "proxy_invalid"
+    VARIABLE_NOT_PASSED_ON = "variable_not_passed_on"
     CONFIG_MISSING = "config_missing"
     CONFIG_UNREADABLE = "config_unreadable"
     CONFIG_INVALID = "config_invalid"
@@ -44,6 +45,7 @@ class Id(StrEnum):
     WORKSPACE_UNREADABLE = "workspace_unreadable"
     WORKSPACE_NOT_WRITABLE = "workspace_not_writable"
     WORKSPACE_CONTAINS_POLICY = "workspace_contains_policy"
+    WORKSPACE_INSTRUCTIONS_LEFT_OUT = "workspace_instructions_left_out"
     PROFILE_PROVIDER_UNKNOWN = "profile_provider_unknown"
     PROFILE_MODEL_UNKNOWN = "profile_model_unknown"
     PROFILE_AUTHENTICATION_MISSING = "profile_authentication_missing"
@@ -68,14 +70,15 @@ ALIAS: Final = "workspace alias"
 PIN: Final = "<profile>:<package>"
 PROFILE: Final = "profile alias"
 TARGET: Final = "target"
+VARIABLE: Final = "name of a variable"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table.
 
-    `subject` is a fixed name, or says what a finding's own subject is (`ALIAS`, `PIN`, `TARGET`). `fine` and `found`
-    go on after the subject. `Remedy.UNCHECKED` belongs to every row.
+    `subject` is a fixed name, or says what a finding's own subject is (`ALIAS`, `PIN`, `TARGET`, `VARIABLE`). `fine`
+    and `found` go on after the subject. `Remedy.UNCHECKED` belongs to every row.
     """
 
     id: Id

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pi_session_mcp.doctor.facts import Greeted, PiSeen, ProfileSeen, Unasked, Unseen
 from pi_session_mcp.doctor.node import run
 from pi_session_mcp.errors import Code
-from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, PiFault
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, LeftOut, PiFault
 from pi_session_mcp.host.selection import CHECKS, acceptable, level_refusal
 from pi_session_mcp.platform.text import utf8_text
 
@@ -37,6 +37,12 @@ class _Said(BaseModel):
 class _Files(_Said):
     faults: list[Annotated[PiFault, Field(strict=False)]]
     proxies: bool
+    configured: bool
+
+
+class _Instructions(_Said):
+    workspace: int
+    instructions: list[LeftOut]
 
 
 class _Greeting(_Said):
@@ -56,18 +62,25 @@ class _Judged(_Said):
     level: str | None
 
 
-_Line = _Files | _Greeted | _Judged
+_Line = _Files | _Instructions | _Greeted | _Judged
 
 
 def ask_pi(
-    node: Path, sdk: Path, bundle: Path | None, environ: Mapping[str, str], profiles: Mapping[str, ExecutionProfile]
+    node: Path,
+    sdk: Path,
+    bundle: Path | None,
+    environ: Mapping[str, str],
+    profiles: Mapping[str, ExecutionProfile],
+    workspaces: Mapping[str, Path],
 ) -> PiSeen:
-    """Ask once, for all profiles. `environ` is that of a Pi host. What was not answered is not known."""
+    """Ask once, for all profiles and workspaces. `environ` is that of a Pi host. What was not answered is not known."""
+    named = {alias: text for alias, path in workspaces.items() if (text := utf8_text(path)) is not None}
     selections = list(dict.fromkeys(_selection(profile) for profile in profiles.values()))
     question = {
         "sdk": utf8_text(sdk),
         "bundle": None if bundle is None else utf8_text(bundle),
         "selections": [dict(zip(("provider", "model", "thinkingLevel"), one, strict=True)) for one in selections],
+        "workspaces": list(named.values()),
     }
     said = run(
         (str(node), *_GUARDED, str(SCRIPT)),
@@ -82,11 +95,19 @@ def ask_pi(
         greeted=_greeted(lines, ended_well=said.ended_well),
         files=_files(lines),
         proxies=all(line.proxies for line in lines if isinstance(line, _Files)),
+        proxy_setting=any(line.configured for line in lines if isinstance(line, _Files)),
+        left_out=_left_out(lines, tuple(named)),
         profiles=tuple(
             _profile(alias, profile, judged.get(selections.index(_selection(profile))))
             for alias, profile in profiles.items()
         ),
     )
+
+
+def _left_out(lines: Sequence[_Line], aliases: tuple[str, ...]) -> Mapping[str, bool]:
+    """For each workspace that was looked at, whether files of instructions would be left out."""
+    seen = [line for line in lines if isinstance(line, _Instructions) and 0 <= line.workspace < len(aliases)]
+    return {aliases[line.workspace]: bool(line.instructions) for line in seen}
 
 
 def _profile(alias: str, profile: ExecutionProfile, judged: _Judged | None) -> ProfileSeen:
@@ -132,7 +153,7 @@ def _files(lines: Sequence[_Line]) -> tuple[PiFault, ...] | Unseen:
 def _understood(text: bytes) -> Iterator[_Line]:
     """Each whole line, up to the first that is none of ours."""
     for line in text.split(b"\n")[:-1]:
-        for kind in (_Files, _Greeted, _Judged):
+        for kind in (_Files, _Instructions, _Greeted, _Judged):
             try:
                 yield kind.model_validate_json(line)
                 break

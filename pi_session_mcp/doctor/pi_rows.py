@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pi_session_mcp.doctor.ids import PROFILE, Id, Row, Severity
+from pi_session_mcp.doctor.ids import PROFILE, VARIABLE, Id, Row, Severity
 from pi_session_mcp.doctor.remedies import Remedy
 
 _WARNING: Final = Severity.WARNING
@@ -74,6 +74,17 @@ PI_FILE_ROWS: Final = (
         "A [proxy variable](runtime.md#proxies-and-certificates) holds no address that can be used, so that every "
         "start is refused. A client may pass on other variables than this terminal has.",
         (Remedy.PROXY,),
+    ),
+    Row(
+        Id.VARIABLE_NOT_PASSED_ON,
+        _WARNING,
+        VARIABLE,
+        "reach the server",
+        "does not reach the server",
+        "Codex is registered, and gives its servers few variables. This one is set here and [decides how Pi reaches "
+        "providers](runtime.md#proxies-and-certificates): Codex does not pass it on, so that sessions there go without "
+        "it. The subject is the variable, or `variables` when there is none of this kind.",
+        (Remedy.PROXY_SETTING, Remedy.PASS_VARIABLE, Remedy.EXTRA_CERTIFICATES),
     ),
 )
 

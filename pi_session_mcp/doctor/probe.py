@@ -115,6 +115,7 @@ def look(world: World) -> Facts:
         state=state,
         pending=pending,
         is_registered=_survive(partial(_is_registered, state_directory), None),
+        kept_back=_survive(partial(_kept_back, state_directory, world), None),
         pins=_look_at_pins(loaded, agent_directory),
     )
 
@@ -274,7 +275,8 @@ def _look_at_pi(
 
     variables = host_variables(asked, world.environ, world.cwd, tools=None)
     profiles = loaded.execution_profiles if loaded else {}
-    return ask_pi(runtime.program, runtime.found.entry, bundle_of(runtime.found), variables, profiles)
+    workspaces = loaded.workspaces if loaded else {}
+    return ask_pi(runtime.program, runtime.found.entry, bundle_of(runtime.found), variables, profiles, workspaces)
 
 
 def _look_at_workspace(alias: str, path: Path, held: tuple[tuple[Held, Path], ...]) -> Workspace:
@@ -361,11 +363,15 @@ def _read_records(directory: Path) -> tuple[State, tuple[str, ...] | None]:
 
 def _is_registered(directory: Path | Unseen | None) -> bool | None:
     """Whether setup has registered this server anywhere; `None` when its records do not say."""
-    from pi_session_mcp.setup.ownership import Ownership
+    from pi_session_mcp.doctor.registrations import registered_clients
 
-    if not isinstance(directory, Path):
-        return None
-    return directory.exists() and any(not record.is_pending for record in Ownership(directory).read().records)
+    return bool(registered_clients(directory)) if isinstance(directory, Path) else None
+
+
+def _kept_back(directory: Path | Unseen | None, world: World) -> tuple[str, ...] | None:
+    from pi_session_mcp.doctor.registrations import kept_back_variables
+
+    return kept_back_variables(directory, world.environ) if isinstance(directory, Path) else None
 
 
 def _look_at_pins(loaded: Configuration | None, agent_directory: Path | Unseen | None) -> tuple[Pinned, ...]:

@@ -51,6 +51,21 @@ class Remedy(StrEnum):
         "Give the variables http_proxy, https_proxy and all_proxy, in small letters and capitals, whole addresses "
         "such as http://127.0.0.1:8080, or unset them."
     )
+    PROXY_SETTING = (
+        "Name the proxy as httpProxy in settings.json of Pi's agent directory. Or name this variable in the list "
+        "env_vars of [mcp_servers.pi-session-mcp] in Codex's config.toml."
+    )
+    PASS_VARIABLE = (
+        "Name this variable in the list env_vars of [mcp_servers.pi-session-mcp] in Codex's config.toml, or unset it."
+    )
+    EXTRA_CERTIFICATES = (
+        "Name the file with your certificates in NODE_EXTRA_CA_CERTS, which Codex passes on, instead of this variable."
+    )
+    INSTRUCTIONS = (
+        "Make every AGENTS.override.md, AGENTS.md and CLAUDE.md of this workspace a readable file of at most 1 MiB, or "
+        "a link to one inside the workspace, and every one in a directory above it a file of your own there; or remove "
+        "it."
+    )
     RUNTIME_AGAIN = (
         "Run `pi-session-mcp runtime install` again; or correct runtime.node and runtime.sdk in the configuration, "
         "if they are set."

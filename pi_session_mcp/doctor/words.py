@@ -7,11 +7,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from pi_session_mcp.doctor.ids import ALIAS, PIN, PROFILE, TARGET, Id, Row, Severity
+from pi_session_mcp.doctor.ids import ALIAS, PIN, PROFILE, TARGET, VARIABLE, Id, Row, Severity
 from pi_session_mcp.doctor.pi_rows import PI_FILE_ROWS, PROFILE_ROWS
 from pi_session_mcp.doctor.remedies import Note, Remedy
 
-__all__ = ["ALIAS", "ORDER", "PIN", "PROFILE", "ROWS", "TABLE", "TARGET", "Id", "Note", "Remedy", "Row", "Severity"]
+__all__ = [
+    "ALIAS",
+    "ORDER",
+    "PIN",
+    "PROFILE",
+    "ROWS",
+    "TABLE",
+    "TARGET",
+    "VARIABLE",
+    "Id",
+    "Note",
+    "Remedy",
+    "Row",
+    "Severity",
+]
 
 _WARNING: Final = Severity.WARNING
 _ERROR: Final = Severity.ERROR
@@ -180,6 +194,18 @@ TABLE: Final = (
             Remedy.RUNTIME_OUTSIDE,
             Remedy.STATE_OUTSIDE,
         ),
+    ),
+    Row(
+        Id.WORKSPACE_INSTRUCTIONS_LEFT_OUT,
+        _WARNING,
+        ALIAS,
+        "has no unusable instructions",
+        "has instructions that are left out",
+        "A file of instructions (`AGENTS.md` and the like) of this workspace, or of a directory above it, is there and "
+        "is [not given to the model](host-protocol.md#what-a-session-can-reach): it is no regular file, is larger than "
+        "1 MiB, is a link that leads outside or nowhere, or cannot be read; or, above the workspace, it belongs to "
+        "somebody else. Sessions start without it.",
+        (Remedy.INSTRUCTIONS,),
     ),
     *PROFILE_ROWS,
     Row(

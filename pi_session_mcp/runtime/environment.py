@@ -18,5 +18,10 @@ def without_node_options(environ: Mapping[str, str]) -> dict[str, str]:
     Of `NODE_OPTIONS` those words are kept that only say where trusted certificates come from.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith("NODE_") or name in _CERTIFICATES}
-    options = [word for word in environ.get("NODE_OPTIONS", "").split() if word in _CERTIFICATE_OPTIONS]
+    options = certificate_options(environ)
     return kept | ({"NODE_OPTIONS": " ".join(options)} if options else {})
+
+
+def certificate_options(environ: Mapping[str, str]) -> list[str]:
+    """The words of `NODE_OPTIONS` that say where trusted certificates come from."""
+    return [word for word in environ.get("NODE_OPTIONS", "").split() if word in _CERTIFICATE_OPTIONS]

@@ -513,6 +513,7 @@ def test_only_known_words_aliases_and_packages_are_in_a_report(operator: Operato
     fixed = {
         "Python", "platform", "package metadata", "package files", "Node.js", "Pi runtime", "Pi configuration",
         "configuration", "search tools", "setup state", "PI_CODING_AGENT_DIR", "agent directory", "proxy",
+        "variables", "temporary directory",
     }  # fmt: skip
     assert subjects == fixed | {"other", "reader", "reader:@scope/ext"}
 

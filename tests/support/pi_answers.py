@@ -52,12 +52,15 @@ def answers(
     *judgements: dict[str, Any],
     faults: Sequence[str] = (),
     proxies: bool = True,
+    proxy_setting: bool = False,
+    left_out: Sequence[str] = (),
     exports: Sequence[str] = REQUIRED_EXPORTS,
     node: str = "v24.19.0",
 ) -> str:
     """Everything that `judge.mjs` says, in this world."""
     lines = [
-        {"faults": list(faults), "proxies": proxies},
+        {"faults": list(faults), "proxies": proxies, "configured": proxy_setting},
+        {"workspace": 0, "instructions": list(left_out)},
         {"greeting": {"node": node, "sdk": "1.6.0", "exports": dict.fromkeys(exports, True)}},
         *judgements,
     ]

@@ -2,9 +2,10 @@
 // from the code that makes a session. Started with Node's permission model, so that nothing can be written or run; no
 // lock is taken, no login renewed, and no extension loaded.
 //
-// On standard input one JSON object with `sdk`, `bundle` and `selections`; on standard output one answer a line.
+// On standard input one JSON object with `sdk`, `bundle`, `selections` and `workspaces`; on standard output one answer a line.
 
 import { readFileSync, writeSync } from "node:fs";
+import { contextFiles } from "./context.mjs";
 import { SeenCredentials, valuesOf } from "./credentials.mjs";
 import { Failure } from "./errors.mjs";
 import { areUsable, proxiesOf } from "./network.mjs";
@@ -117,11 +118,23 @@ async function open(sdk, entry, files) {
   return new Pi(sdk, await makeServices(sdk, options), files, credentials);
 }
 
-/** @param {{ sdk: string, bundle: string | null, selections: Selection[] }} question */
-async function answer({ sdk: entry, bundle, selections }) {
+/**
+ * Whether files of instructions would be left out, of each workspace that can be looked at.
+ * @param {string[]} workspaces
+ */
+async function judgeInstructions(workspaces) {
+  for (const [place, cwd] of workspaces.entries()) {
+    const seen = await contextFiles(cwd).catch(() => undefined);
+    if (seen) say({ workspace: place, instructions: seen.leftOut });
+  }
+}
+
+/** @param {{ sdk: string, bundle: string | null, selections: Selection[], workspaces: string[] }} question */
+async function answer({ sdk: entry, bundle, selections, workspaces }) {
   const files = await readPiFiles(process.env["PI_CODING_AGENT_DIR"] ?? "");
   const proxies = areUsable(proxiesOf(process.env, files.settings["httpProxy"]));
-  say({ faults: files.faults, proxies });
+  say({ faults: files.faults, proxies, configured: String(files.settings["httpProxy"] ?? "").trim() !== "" });
+  await judgeInstructions(workspaces);
   const { sdk } = await loadSdk(entry, bundle);
   say({ greeting: greetingOf(sdk) });
   if (files.faults.length > 0 || !proxies) return;
@@ -132,7 +145,7 @@ async function answer({ sdk: entry, bundle, selections }) {
 try {
   await answer(JSON.parse(readFileSync(STDIN, "utf-8")));
 } catch (error) {
-  if (error instanceof Failure && error.reason) say({ faults: [error.reason], proxies: true });
+  if (error instanceof Failure && error.reason) say({ faults: [error.reason], proxies: true, configured: false });
   else process.exitCode = 1;
 }
 process.exit();

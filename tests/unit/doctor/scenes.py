@@ -282,9 +282,55 @@ def _proxy_that_is_none(here: Installation) -> None:
     here.say(answers(proxies=False))
 
 
+def _name_the_proxy_in_pis_settings(here: Installation) -> None:
+    here.say(answers(WELL, proxy_setting=True))
+
+
+def _name_the_variable_for_codex(here: Installation) -> None:
+    (here.home / ".codex").mkdir()
+    names = json.dumps(["HTTPS_PROXY", "NO_PROXY"])
+    (here.home / ".codex" / "config.toml").write_text(f"[mcp_servers.pi-session-mcp]\nenv_vars = {names}\n")
+
+
+@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PROXY_SETTING, _name_the_proxy_in_pis_settings, only_on="linux")
+@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PROXY_SETTING, _name_the_variable_for_codex, only_on="linux")
+def _proxy_that_codex_does_not_pass_on(here: Installation) -> None:
+    _write_records(here, "owned")
+    here.environ["HTTPS_PROXY"] = "http://127.0.0.1:9"
+
+
+@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PASS_VARIABLE, _name_the_variable_for_codex, only_on="linux")
+def _exceptions_that_codex_does_not_pass_on(here: Installation) -> None:
+    _write_records(here, "owned")
+    here.environ["NO_PROXY"] = "localhost"
+
+
+def _name_the_file_instead(here: Installation) -> None:
+    here.environ["NODE_EXTRA_CA_CERTS"] = here.environ.pop("NODE_USE_SYSTEM_CA")
+
+
+@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.EXTRA_CERTIFICATES, _name_the_file_instead, only_on="linux")
+def _certificates_that_codex_does_not_pass_on(here: Installation) -> None:
+    _write_records(here, "owned")
+    here.environ["NODE_USE_SYSTEM_CA"] = "1"
+
+
+def _link_to_one_inside(here: Installation) -> None:
+    (here.workspace / "docs").mkdir()
+    (here.workspace / "docs" / "agents.md").write_text("inside")
+    (here.workspace / "AGENTS.md").unlink()
+    (here.workspace / "AGENTS.md").symlink_to("docs/agents.md")
+
+
+@scene(Id.WORKSPACE_INSTRUCTIONS_LEFT_OUT, Remedy.INSTRUCTIONS, _link_to_one_inside)
+def _instructions_that_lead_outside(here: Installation) -> None:
+    here.use_a_real_node()
+    (here.workspace / "AGENTS.md").symlink_to(here.config)
+
+
 @scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)
 def _sdk_that_cannot_be_loaded(here: Installation) -> None:
-    here.say('{"faults": [], "proxies": true}\n')
+    here.say('{"faults": [], "proxies": true, "configured": false}\n')
 
 
 @scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)

@@ -36,7 +36,8 @@ FINE = Facts(
     package=Package(metadata_readable=True),
     node=Part("ok", configured=False),
     sdk=Part("ok", configured=False),
-    pi=PiSeen(Greeted.WHOLE, (), proxies=True, profiles=(ProfileSeen("p"),)),
+    pi=PiSeen(Greeted.WHOLE, (), proxies=True, profiles=(ProfileSeen("p"),), left_out={"w": False}),
+    kept_back=(),
     agent_store=AgentStore.FINE,
     ignored_variable=None,
     configuration=Configured(),
@@ -165,3 +166,23 @@ def test_what_can_be_found_of_an_extension_is_reported_under_its_own_name_with_t
 
     assert (found.id.value, found.remedy) == (condition.value, verdict.remediation)
     assert found.severity is (Severity.WARNING if verdict.fault is None else Severity.ERROR)
+
+
+def test_a_proxy_that_pis_settings_name_need_not_be_passed_on_and_its_exceptions_must() -> None:
+    lost = replace(FINE, kept_back=("https_proxy", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"))
+    named = replace(lost, pi=replace(FINE.pi, proxy_setting=True) if isinstance(FINE.pi, PiSeen) else None)
+
+    assert found(named) == [(Id.VARIABLE_NOT_PASSED_ON, Remedy.PASS_VARIABLE)]
+    assert len(found(lost)) == 4
+    assert found(replace(lost, pi=None))[0] == (Id.VARIABLE_NOT_PASSED_ON, Remedy.PROXY_SETTING)
+
+
+def test_instructions_that_are_left_out_are_told_of_their_workspace_alone() -> None:
+    seen = PiSeen(Greeted.WHOLE, (), proxies=True, profiles=(), left_out={"a": True, "b": False})
+
+    workspaces = tuple(Workspace(alias, Directory.READ_ONLY) for alias in ("a", "b", "c"))
+    facts = replace(FINE, pi=seen, workspaces=workspaces, has_coding_profile=False)
+
+    checks = [check for check in decide(facts) if check.id is Id.WORKSPACE_INSTRUCTIONS_LEFT_OUT]
+
+    assert [(check.subject, check.severity) for check in checks] == [("a", Severity.WARNING), ("b", Severity.OK)]

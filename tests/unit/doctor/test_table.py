@@ -17,7 +17,7 @@ from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.probe import World, look
-from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, Id, Remedy, Severity
+from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, VARIABLE, Id, Remedy, Severity
 from pi_session_mcp.runtime.problem import CONFIGURED_NODE, CONFIGURED_SDK
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
 from tests.support.installation import Installation
@@ -105,5 +105,7 @@ def test_subjects_that_vary_are_aliases_or_pins(here: Installation) -> None:
             assert re.fullmatch(f"{ALIAS_PATTERN}:ext", check.subject)
         elif ROWS[check.id].subject == TARGET:
             assert check.subject == "setup state"
+        elif ROWS[check.id].subject == VARIABLE:
+            assert check.subject == "variables"
         else:
             assert check.subject == ROWS[check.id].subject
