@@ -52,6 +52,12 @@ INSTALL_WITHIN_S: Final = 900.0
 LOCK_WITHIN_S: Final = 60.0
 _LOCK_RETRY_S: Final = 0.1
 _TEMPORARY: Final = ".installing-"
+_GUARDED: Final = ("--permission", "--allow-fs-read=*")
+"""Node refuses whatever would write a file or run a program (22.13 and newer)."""
+_LOAD: Final = (
+    'import { pathToFileURL } from "node:url"; await import(pathToFileURL(process.argv[1])); process.exit(0);'
+)
+_LOAD_WITHIN_S: Final = 60.0
 
 _NPM_CODES: Final[dict[npm.NpmEnd, InstallCode]] = {
     npm.NpmEnd.NETWORK: InstallCode.REGISTRY_UNREACHABLE,
@@ -139,7 +145,7 @@ async def _install(installer: Installer) -> InstallResult:
     lock = shipped_lock_hash()
     target = place.install(lock)
     code = InstallCode.ALREADY_INSTALLED
-    if not await _is_sound(target, installer.environ):
+    if not await _is_sound(target, toolchain.node, installer.environ):
         code = await _fill(place, target, toolchain, installer)
     _record(place, Record(lock=lock, node=str(toolchain.node), node_version=version, sdk_version=SDK_PIN), installer)
     return InstallResult(code, node_version=version, sdk_version=SDK_PIN, exit_status=ExitStatus.OK)
@@ -155,7 +161,9 @@ async def _sound_install_elsewhere(installer: Installer, place: Place | None) ->
         version = await _supported_node(Path(record.node), installer.environ)
     except InstallStopped:
         return None
-    if record.lock != shipped_lock_hash() or not await _is_sound(installed.directory, installer.environ):
+    if record.lock != shipped_lock_hash() or not await _is_sound(
+        installed.directory, Path(record.node), installer.environ
+    ):
         return None
     code = InstallCode.ALREADY_INSTALLED
     return InstallResult(code, node_version=version, sdk_version=record.sdk_version, exit_status=ExitStatus.OK)
@@ -188,12 +196,12 @@ async def _fill(place: Place, target: Path, toolchain: Toolchain, installer: Ins
             if end is not npm.NpmEnd.DONE:
                 raise InstallStopped(_NPM_CODES[end])
             installer.watch(Progress(Phase.VERIFYING))
-            if not await _is_sound(temporary, installer.environ):
+            if not await _is_sound(temporary, toolchain.node, installer.environ):
                 raise InstallStopped(InstallCode.UNVERIFIED)
-            return await _publish(temporary, target, installer.environ)
+            return await _publish(temporary, target, toolchain.node, installer.environ)
 
 
-async def _publish(temporary: Path, target: Path, environ: Mapping[str, str]) -> InstallCode:
+async def _publish(temporary: Path, target: Path, node: Path, environ: Mapping[str, str]) -> InstallCode:
     """Rename onto `target`. Whoever is there first wins; what is there and does not work makes room."""
     # Tens of thousands of files: one sync for all of them instead of one each. (macOS only starts it; what a power
     # failure then leaves is found unsound by the next install.)
@@ -203,7 +211,7 @@ async def _publish(temporary: Path, target: Path, environ: Mapping[str, str]) ->
     except OSError as error:
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
             raise
-        if await _is_sound(target, environ):
+        if await _is_sound(target, node, environ):
             return InstallCode.ALREADY_INSTALLED
         aside = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=target.parent))
         os.rename(target, aside / "damaged")
@@ -222,8 +230,8 @@ async def _supported_node(node: Path, environ: Mapping[str, str]) -> str:
     return version
 
 
-async def _is_sound(directory: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the pinned SDK is there and ripgrep runs on this machine."""
+async def _is_sound(directory: Path, node: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the pinned SDK is there and loads, and ripgrep runs on this machine."""
     try:
         sdk = checked_sdk(sdk_directory(directory), Source.INSTALLED)
     except RuntimeProblem:
@@ -232,7 +240,10 @@ async def _is_sound(directory: Path, environ: Mapping[str, str]) -> bool:
     if sdk.version != SDK_PIN or tools is None:
         return False
     said = await ask((str(tools / "rg"), "--version"), environ)
-    return said is not None and said.startswith("ripgrep ")
+    if said is None or not said.startswith("ripgrep "):
+        return False
+    loading = (str(node), *_GUARDED, "--input-type=module", "--eval", _LOAD, str(sdk.entry))
+    return await ask(loading, environ, within_s=_LOAD_WITHIN_S) is not None
 
 
 def _in_use(installer: Installer) -> Installed | None:

@@ -250,6 +250,19 @@ async def test_an_install_that_was_damaged_is_replaced(world: World) -> None:
     assert world.leftovers() == []
 
 
+async def test_an_install_whose_sdk_cannot_be_loaded_is_replaced(world: World) -> None:
+    await world.install()
+    (world.target / SDK / "dist" / "index.js").write_text("damaged")
+    # The last argument is the SDK's entry, when Node is to load it.
+    node = 'for last; do :; done; case $last in /*) ! grep -q damaged "$last";; *) echo v24.19.0;; esac'
+
+    result = await world.install(node=node)
+
+    assert result.code is InstallCode.INSTALLED
+    assert (world.target / SDK / "dist" / "index.js").read_text() == ""
+    assert world.leftovers() == []
+
+
 async def test_an_install_under_another_lock_file_stays(world: World) -> None:
     old = installed(world.place, program(world.root / "opt/node"))
 
