@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -31,9 +34,26 @@ BLOB: Final = {
     "components": {"schemas": {"Blob": {"type": "file"}}},
 }
 ENDLESS: Final = {"type": "object", "properties": {"n": {"pattern": "a{0,99999999999999999999}"}}}
-SHOWN: Final = {
-    "content": [{"type": "text", "text": "before"}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
-}
+
+
+def png(width: int, height: int, *, broken: bool = False) -> str:
+    """A black image in base64, or one that only begins like an image."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    rows = b"no image" if broken else zlib.compress(bytes((width + 1) * height))
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", rows) + chunk(b"IEND", b"")).decode()
+
+
+def drawn(*images: str) -> str:
+    content = [{"type": "image", "data": data, "mimeType": "image/png"} for data in images]
+    return json.dumps({"content": [{"type": "text", "text": "before"}, *content]})
+
+
+WIDE: Final = png(4000, 10)
+BROKEN: Final = png(10, 10, broken=True)
 
 
 def tool(name: str, schema: object) -> dict[str, Any]:
@@ -47,11 +67,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedBridge]:
         fixtures = {
             "costly": world.fixture(tools=costly),
             "odd": world.fixture(tools=[tool("blob", BLOB), tool("endless", ENDLESS)]),
-            "drawing": world.fixture(tools=["draw"], replies={"draw": json.dumps(SHOWN)}),
+            "drawing": world.fixture(
+                tools=["draw", "mixed"], replies={"draw": drawn(PNG), "mixed": drawn(BROKEN, WIDE, PNG)}
+            ),
         }
         show_images(world)
         reading = {"permissionProfile": "read-only", **PROFILE}
-        drawing = {"library": fixtures["drawing"].configured("draw")}
+        drawing = {"library": fixtures["drawing"].configured("draw", "mixed")}
         world.configure(
             executionProfiles={
                 "plain": {**reading, "default": True},
@@ -116,3 +138,17 @@ def test_an_image_is_shown_to_a_model_that_takes_images_and_named_to_another(
     assert (f"data:image/png;base64,{PNG}" in sent) is sees
     assert ("[Image left out: image/png, 70 bytes.]" in sent) is not sees
     assert PNG not in sent.replace(f"data:image/png;base64,{PNG}", "")
+
+
+def test_an_image_is_scaled_as_pi_scales_them_and_one_that_is_broken_is_named(shared: SharedBridge) -> None:
+    session = shared.start("seeing")
+    shared.world.model.on("draw them", Call("mcp_library_mixed"), Echo())
+
+    assert run_turn(shared.child, session, "draw them")["state"] == "completed"
+
+    sent = json.dumps(shared.world.model.requests[-1]["messages"])
+    assert BROKEN not in sent
+    assert WIDE not in sent
+    assert sent.count("[Image left out: image/png, ") == 1
+    assert sent.count("data:image/") == 2
+    assert f"data:image/png;base64,{PNG}" in sent

@@ -1,4 +1,4 @@
-// Calls that may cost more than the host may be held up for: a large change, an image. Each runs in a process of its own,
+// Calls that may cost more than the host may be held up for: a large change, images. Each runs in a process of its own,
 // which loads the SDK, does this one call with the same guard, and ends with it.
 
 import { fork } from "node:child_process";
@@ -15,7 +15,7 @@ export const WRITING = "writing";
 
 /**
  * What the process is asked for; it answers once with a `Reply`.
- * @typedef {import("./file_tools.mjs").Asked & { sdk: string, compileCache?: string | null }} Task
+ * @typedef {(import("./file_tools.mjs").Asked | import("./granted.mjs").ScaledImages) & { sdk: string, compileCache?: string | null }} Task
  */
 /** @typedef {{ result: any } | { sentence: string }} Reply */
 
@@ -31,8 +31,8 @@ export class Apart {
   }
 
   /**
-   * The result of one call of a tool of Pi's; throws what the model is told if there is none.
-   * @param {import("./file_tools.mjs").Asked} call
+   * The result of one call of a tool of Pi's, or of scaling images; throws what the model is told if there is none.
+   * @param {import("./file_tools.mjs").Asked | import("./granted.mjs").ScaledImages} call
    * @param {AbortSignal} signal
    * @returns {Promise<any>}
    */

@@ -4,6 +4,7 @@ import module from "node:module";
 import { pathToFileURL } from "node:url";
 import { WRITING } from "./apart.mjs";
 import { FileCall } from "./file_tools.mjs";
+import { scaledImages } from "./granted.mjs";
 import { told } from "./told.mjs";
 
 const MAX_DETAILS_UNITS = 1024 * 1024;
@@ -15,6 +16,7 @@ const MAX_DETAILS_UNITS = 1024 * 1024;
 async function replyTo({ sdk: entry, compileCache, ...call }) {
   if (compileCache) module.enableCompileCache(compileCache);
   const sdk = await import(pathToFileURL(entry).href);
+  if ("images" in call) return { result: await scaledImages(sdk, call) };
   try {
     const result = await new FileCall(sdk, call, { signal: undefined, beforeWrite: leaveToWrite }).result();
     return { result: { content: result.content, details: isShort(result.details) ? result.details : undefined } };

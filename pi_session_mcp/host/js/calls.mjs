@@ -5,6 +5,7 @@ import { MAX_TEXT_UNITS } from "./frames.mjs";
 /** @typedef {import("./sdk.d.ts").Call} Call */
 /** @typedef {import("./sdk.d.ts").Done} Done */
 /** @typedef {import("./sdk.d.ts").ImageBlock} ImageBlock */
+/** @typedef {(images: ImageBlock[]) => Promise<(ImageBlock | undefined | null)[]>} Show */
 
 /** What the model is told when there is no answer; the server says the same of every other failure. */
 const FAILED = "External MCP operation failed";
@@ -24,7 +25,7 @@ export class Calls {
    * Has a call run and returns its result as Pi takes it; throws what the model is told if it failed.
    * @param {Call} call
    * @param {AbortSignal} ends ends the wait, and tells the server so
-   * @param {(image: ImageBlock) => Promise<ImageBlock | undefined>} show what of an image the session's model takes
+   * @param {Show} show what of images the session's model takes
    * @returns {Promise<object>}
    */
   async run(call, ends, show) {
@@ -68,14 +69,13 @@ export class Calls {
 /**
  * The texts, and in the place of some the images that they stand for.
  * @param {Done} done
- * @param {(image: ImageBlock) => Promise<ImageBlock | undefined>} show
+ * @param {Show} show
  */
 async function contentOf(done, show) {
   /** @type {object[]} */
   const content = done.texts.map((text) => ({ type: "text", text }));
-  for (const { at, data, mimeType } of done.images ?? []) {
-    const image = await show({ type: "image", data, mimeType });
-    if (image) content[at] = image;
-  }
+  const images = done.images ?? [];
+  const shown = await show(images.map(({ data, mimeType }) => ({ type: "image", data, mimeType })));
+  images.forEach(({ at }, place) => (content[at] = shown[place] ?? content[at]));
   return content;
 }

@@ -3,6 +3,7 @@
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").ToolDefinition} ToolDefinition */
 /** @typedef {import("./sdk.d.ts").ImageBlock} ImageBlock */
+/** @typedef {{ images: ImageBlock[], autoResizeImages: boolean, model: any }} ScaledImages */
 
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
@@ -65,22 +66,37 @@ function isRecord(value) {
 }
 
 /**
- * What of an image a model may be shown: what Pi's own `read` would make of a file with it, which scales what is too
- * large for providers and leaves out what it cannot read.
- * @param {Sdk} sdk
- * @param {ImageBlock} image
+ * What a model may be shown of each image: what Pi's own `read` would make of a file with it, in a process of its own as
+ * for `read`. Nothing, for a model that takes no images, and for what cannot be read or is too costly.
+ * @param {import("./apart.mjs").Apart} apart
+ * @param {ImageBlock[]} images
  * @param {{ model: import("./sdk.d.ts").Model | undefined, autoResizeImages: boolean, signal: AbortSignal }} session
- * @returns {Promise<ImageBlock | undefined>}
+ * @returns {Promise<(ImageBlock | undefined | null)[]>}
  */
-export async function shownImage(sdk, image, { model, autoResizeImages, signal }) {
-  if (!Array.isArray(model?.input) || !model.input.includes("image")) return undefined;
+export async function shownImages(apart, images, { model, autoResizeImages, signal }) {
+  if (images.length === 0 || !Array.isArray(model?.input) || !model.input.includes("image")) return [];
+  const { id, input, inputLimits } = model;
+  return apart.run({ images, autoResizeImages, model: { id, input, inputLimits } }, signal).catch(() => []);
+}
+
+/**
+ * @param {Sdk} sdk
+ * @param {ScaledImages} asked
+ * @returns {Promise<(ImageBlock | undefined)[]>}
+ */
+export function scaledImages(sdk, { images, autoResizeImages, model }) {
+  return Promise.all(images.map((image) => scaled(sdk, image, { autoResizeImages, model })));
+}
+
+/** @param {Sdk} sdk @param {ImageBlock} image @param {{ autoResizeImages: boolean, model: any }} means */
+async function scaled(sdk, image, { autoResizeImages, model }) {
   const operations = {
     access: async () => {},
     readFile: async () => Buffer.from(image.data, "base64"),
     detectImageMimeType: async () => image.mimeType,
   };
   const read = sdk.createReadToolDefinition("/", { operations, autoResizeImages });
-  const result = await read.execute("", { path: "/image" }, signal, undefined, { cwd: "/", model }).catch(() => undefined);
+  const result = await read.execute("", { path: "/image" }, undefined, undefined, { cwd: "/", model }).catch(() => undefined);
   /** @type {any[]} */
   const content = /** @type {any} */ (result)?.content ?? [];
   const found = content.find(({ type }) => type === "image");

@@ -15,6 +15,7 @@ export interface Model {
   provider: string;
   id: string;
   input?: unknown;
+  inputLimits?: unknown;
 }
 
 /** Of undici, the HTTP client that the SDK brings, what `network.mjs` uses. */

@@ -6,7 +6,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { Commands } from "./commands.mjs";
 import { contextFiles } from "./context.mjs";
 import { Failure } from "./errors.mjs";
-import { grantedTools, shownImage } from "./granted.mjs";
+import { grantedTools, shownImages } from "./granted.mjs";
 import { Outcomes } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
 import { realLocation } from "./real_location.mjs";
@@ -228,8 +228,8 @@ export class Session {
    */
   #run(call, signal) {
     const ends = signal ? AbortSignal.any([signal, this.#gone.signal]) : this.#gone.signal;
-    const show = (/** @type {import("./sdk.d.ts").ImageBlock} */ image) =>
-      shownImage(this.#sdk, image, {
+    const show = (/** @type {import("./sdk.d.ts").ImageBlock[]} */ images) =>
+      shownImages(this.#apart, images, {
         model: this.#session?.model,
         autoResizeImages: this.#made().settingsManager.getImageAutoResize(),
         signal: ends,
