@@ -50,6 +50,7 @@ def main(shell: list[str]) -> int:
         program.tell(REPORT, f"failed {error.errno}\n")
         return 0
     program.release_standard_streams()
+    os.chdir("/")  # what is left running may stay for long, and we need no directory of the user's
     program.tell(REPORT, f"started {pid}\n")
     own(program.Tree(pid, needs_scan=not program.has_subreapers()), wakeups)
     return 0

@@ -56,13 +56,14 @@ export class Commands {
     await access(cwd).catch(() => {
       throw new Error(`Working directory does not exist: ${cwd}\nCannot execute bash commands.`);
     });
+    if (this.#ended) throw new Error("aborted"); // nobody would end what is started from now on
     if (this.#owners.size >= MAX_OWNERS)
       throw new Error("Too many commands of this session still run or have left something running. End some of it.");
     const running = new Running(this.#spawn(command, cwd, env ?? process.env), onData);
     const kill = () => running.kill();
     const timer = limitMs === undefined ? undefined : setTimeout(() => running.kill({ timedOut: true }), limitMs);
     signal?.addEventListener("abort", kill, { once: true });
-    if (signal?.aborted || this.#ended) kill();
+    if (signal?.aborted) kill();
     try {
       const exitCode = await running.over;
       if (signal?.aborted || this.#ended) {
@@ -218,6 +219,7 @@ class Running {
       if (this.#exitCode !== undefined) this.late = { exitCode: this.#exitCode, afterSeconds };
     }
     this.#killed = true;
+    this.#owner.kill("SIGCONT"); // or it could not say that the command has ended
     if (this.#group === undefined) return;
     // On macOS a killed child could wake its shell before that is killed; one that is stopped starts nothing more.
     for (const signal of /** @type {const} */ (["SIGSTOP", "SIGKILL"])) {

@@ -167,6 +167,23 @@ def test_a_command_whose_owner_is_killed_ends_and_the_next_one_runs(
     assert result_of(session, model, "bash", command="echo after") == "after\n"
 
 
+def test_a_command_that_stops_its_owner_is_aborted_and_ended_all_the_same(
+    host: RawHost, model: ScriptedModel, workspace: Path
+) -> None:
+    os.mkfifo(workspace / "ready")
+    stopping = "sleep 1000 > /dev/null 2>&1 & echo $! > left; kill -STOP $PPID; echo ready > ready"
+    session = host.session(workspace, tools=CODING).opened()
+    model.on("run", Call("bash", {"command": f"{stopping}; sleep 1000"}), Say("over"))
+    turn = session.start("run")
+    assert (workspace / "ready").read_text() == "ready\n"
+    left = psutil.Process(int((workspace / "left").read_text()))
+
+    session.ask("abort")
+
+    assert session.settled(turn)["aborted"]
+    assert survivors([left]) == []
+
+
 def test_nobody_who_looks_for_a_program_by_its_command_line_finds_an_owner(
     host: RawHost, model: ScriptedModel, workspace: Path
 ) -> None:
