@@ -14,6 +14,9 @@ import pytest
 
 from pi_session_mcp.demo.model import Say
 from pi_session_mcp.errors import Refusal
+from pi_session_mcp.extensions import pin
+from pi_session_mcp.extensions.outcomes import Condition
+from pi_session_mcp.extensions.resolve import Place, judge
 from pi_session_mcp.sessions.deadlines import Deadlines
 from tests.support.environment import ensure_installed
 from tests.support.extensions import ExtensionWorld, install_package, package_directory
@@ -67,6 +70,9 @@ SHAPES: Final = (
     "npm:linked@1.0.0",
     "npm:entries@1.0.0",
     "npm:forms@1.0.0",
+    "npm:needs@1.0.0",
+    "npm:declares@1.0.0",
+    "npm:index-only@1.0.0",
     "npm:ext@1.0.0",
 )
 
@@ -92,7 +98,7 @@ def server(shared_world: ExtensionWorld) -> Child:
 def with_profiles(world: ExtensionWorld, *pins: str) -> ExtensionWorld:
     """A profile `p0`, `p1` and so on for each pin, and a model that answers."""
     world.model.on("hello", Say("from the model"))
-    extended = {f"p{place}": pinned(pin) for place, pin in enumerate(pins)}
+    extended = {f"p{place}": pinned(one) for place, one in enumerate(pins)}
     world.profiles({"plain": {**SCRIPTED, "extensions": []}, **extended})
     return world
 
@@ -108,8 +114,8 @@ def dependency(directory: Path) -> None:
     (directory / "index.js").write_text('exports.word = "word";')
 
 
-def assert_starts(world: ExtensionWorld, child: Child, pin: str) -> None:
-    session = world.start_session(child, f"p{SHAPES.index(pin)}")
+def assert_starts(world: ExtensionWorld, child: Child, shape: str) -> None:
+    session = world.start_session(child, f"p{SHAPES.index(shape)}")
     assert run_turn(child, session, "hello")["assistantText"] == "from the model"
     assert child.call("pi_session_close", sessionId=session)["ok"]
 
@@ -164,6 +170,30 @@ def test_what_is_found_by_folders_and_patterns_loads(shared_world: ExtensionWorl
     install_package(shared_world.agent_directory, "forms", entries=["./src", "lib/*.ts", "!lib/d.ts"], files=files)
 
     assert_starts(shared_world, server, "npm:forms@1.0.0")
+
+
+def test_a_missing_dependency_that_is_said_beforehand_refuses_the_session_only_when_it_is_imported(
+    shared_world: ExtensionWorld, server: Child
+) -> None:
+    agent = shared_world.agent_directory
+    install_package(agent, "needs", files={"index.ts": USES_DEPENDENCY}, dependencies={"dependency": "1.0.0"})
+    install_package(agent, "declares", dependencies={"dependency": "1.0.0"})
+
+    found = [judge(pin.parse(f"npm:{name}@1.0.0"), Place(agent, ())) for name in ("needs", "declares")]
+    refused = server.call(
+        "pi_session_start", workspace="project", executionProfile=f"p{SHAPES.index('npm:needs@1.0.0')}"
+    )
+
+    assert [(one.condition, one.resolved is None) for one in found] == [(Condition.DEPENDENCY_MISSING, False)] * 2
+    assert refused["error"]["code"] == "extension_load_failed"
+    assert_starts(shared_world, server, "npm:declares@1.0.0")
+
+
+def test_a_package_that_is_an_index_file_and_nothing_else_loads(shared_world: ExtensionWorld, server: Child) -> None:
+    directory = install_package(shared_world.agent_directory, "index-only")
+    (directory / "package.json").write_text('{"name": "index-only", "version": "1.0.0"}')
+
+    assert_starts(shared_world, server, "npm:index-only@1.0.0")
 
 
 def test_transpiled_code_is_kept_where_only_we_could_have_put_it(shared_world: ExtensionWorld, server: Child) -> None:
