@@ -140,7 +140,8 @@ class _Tree:
 def _expanded(entry: str, tree: _Tree) -> list[str]:
     """The files that one entry of a list names. Raises `Unusable` when it names none: Pi would say nothing."""
     if patterns.is_glob(entry):
-        named = _matching(patterns.glob_segments(entry), tree)
+        matching = _matching(patterns.glob_segments(entry), tree)
+        named = [path for path in matching if tree.is_directory(path)] if entry.endswith("/") else matching
     else:
         named = ["/".join(patterns.segments_of(entry))]
     files = [file for path in named for file in _files_at(path, tree)]
@@ -223,7 +224,7 @@ def _match_any_depth(base: str, rest: Sequence[str], tree: _Tree) -> Iterator[st
     """At `base` and in each directory below it; links to directories are not gone into."""
     if rest:
         yield from _match(base, rest, tree)
-    elif base:
+    else:
         yield base
     for name in _visible(base, tree):
         path = _join(base, name)

@@ -41,7 +41,8 @@ def segments_of(entry: str) -> list[str]:
 
 def glob_segments(entry: str) -> list[str]:
     """The parts of a pattern. Raises `Unusable` when it is of another kind than this module knows."""
-    if not _UNSUPPORTED.isdisjoint(entry):
+    written = entry.removeprefix("./").removesuffix("/").split("/")
+    if not _UNSUPPORTED.isdisjoint(entry) or not {"", "."}.isdisjoint(written):
         raise Unusable(Condition.FORM_UNSUPPORTED)
     return segments_of(entry)
 
