@@ -138,16 +138,15 @@ class _Tree:
 
 
 def _expanded(entry: str, tree: _Tree) -> list[str]:
-    """The files that one entry of a list names. Raises `Unusable` when it names none: Pi would say nothing."""
+    """The files that one entry of a list names. Raises `Unusable` for a path that is not there: Pi would say nothing."""
     if patterns.is_glob(entry):
         matching = _matching(patterns.glob_segments(entry), tree)
         named = [path for path in matching if tree.is_directory(path)] if entry.endswith("/") else matching
     else:
         named = ["/".join(patterns.segments_of(entry))]
-    files = [file for path in named for file in _files_at(path, tree)]
-    if not files:
-        raise Unusable(Condition.BROKEN)
-    return files
+        if tree.kind(named[0]) not in {stat.S_IFREG, stat.S_IFDIR}:
+            raise Unusable(Condition.BROKEN)
+    return [file for path in named for file in _files_at(path, tree)]
 
 
 def _files_at(path: str, tree: _Tree) -> list[str]:

@@ -56,6 +56,8 @@ SRC = ("src/a.ts", "src/b.js", "src/c.cjs", "src/.hidden.ts", "src/deep/index.ts
 
 AS_PI: Final = {
     "literal": tree("index.ts", "lib/a.cjs", pi=listing("./lib/a.cjs", "index.ts")),
+    "pattern-that-matches-nothing": tree("index.ts", pi=listing("index.ts", "lib/*.ts")),
+    "folder-without-extensions": tree("index.ts", "lib/x.md", pi=listing("index.ts", "lib")),
     "twice": tree("index.ts", pi=listing("./index.ts", "index.ts")),
     "brackets-in-a-name": tree("[a].ts", "{b}.ts", pi=listing("[a].ts", "{b}.ts")),
     "folder": tree(*SRC, pi=listing("./src")),
@@ -130,14 +132,13 @@ NOTHING: Final = {
     "empty-list": tree("index.ts", pi=listing()),
     "only-overrides": tree("index.ts", pi=listing("!index.ts", "+index.ts")),
     "all-excluded": tree("index.ts", pi=listing("index.ts", "!index.ts")),
+    "only-a-pattern-that-matches-nothing": tree("index.ts", pi=listing("lib/*.ts")),
     "empty-folder": tree("extensions/notes.txt"),
 }
 """Packages in which neither the SDK nor we find an extension."""
 
 REFUSED: Final = {
     "absent": (tree("index.ts", pi=listing("./index.ts", "./gone.ts")), BROKEN),
-    "pattern-that-matches-nothing": (tree("index.ts", pi=listing("index.ts", "lib/*.ts")), BROKEN),
-    "folder-without-extensions": (tree("index.ts", "lib/x.md", pi=listing("index.ts", "lib")), BROKEN),
     "no-text": (tree("index.ts", pi={"extensions": [7]}), BROKEN),
     "no-list": (tree("index.ts", pi={"extensions": "./index.ts"}), BROKEN),
     "braces": (tree("a.ts", "b.ts", pi=listing("{a,b}*.ts")), UNSUPPORTED),
