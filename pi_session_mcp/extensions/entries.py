@@ -138,7 +138,7 @@ class _Tree:
 
 
 def _expanded(entry: str, tree: _Tree) -> list[str]:
-    """The files that one entry of a list names. Raises `Unusable` for a path that is not there: Pi would say nothing."""
+    """The files that one entry of a list names. Raises `Unusable` for a path that is not there."""
     if patterns.is_glob(entry):
         matching = _matching(patterns.glob_segments(entry), tree)
         named = [path for path in matching if tree.is_directory(path)] if entry.endswith("/") else matching
