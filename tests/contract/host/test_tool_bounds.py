@@ -169,6 +169,39 @@ def test_a_search_ends_in_time_with_what_it_has(runtime: Runtime, tmp_path: Path
         assert said["notes"] == [early]
 
 
+def test_an_abort_ends_a_search_and_its_process(runtime: Runtime, tmp_path: Path, workspace: Path) -> None:
+    body = """
+        const { Guard } = await load("guard");
+        const { grep } = await load("grep");
+        const { createServer } = await import("node:net");
+        const { once } = await import("node:events");
+        const { writeFileSync } = await import("node:fs");
+        const abort = new AbortController();
+        const server = createServer().listen(0, "127.0.0.1");
+        await once(server, "listening");
+        writeFileSync(given.port, String(server.address().port));
+        const means = { program: given.program, signal: abort.signal };
+        const said = told(() =>
+          new Guard(given.cwd).searchIn(given.cwd, (place) => grep({ pattern: "a" }, { place }, means)));
+        const [running] = await once(server, "connection");
+        // The kernel closes the connection when the program is gone.
+        const ended = once(running.resume(), "close");
+        abort.abort();
+        await ended;
+        server.close();
+        return said;
+    """
+    program, port = tmp_path / "rg", tmp_path / "port"
+    program.write_text(
+        f"#!{sys.executable}\nimport socket, time\n"
+        f"held = socket.create_connection(('127.0.0.1', int(open({str(port)!r}).read())))\ntime.sleep(1000)\n"
+    )
+    program.chmod(0o755)
+    known = {"program": str(program), "cwd": str(workspace), "port": str(port)}
+
+    assert run_in_node(runtime, tmp_path, body, known) == "threw Operation aborted"
+
+
 def test_only_so_many_calls_of_a_session_run_at_once(runtime: Runtime, tmp_path: Path) -> None:
     body = """
         const { Turnstile } = await load("turnstile");
