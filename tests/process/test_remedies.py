@@ -41,6 +41,23 @@ ELSEWHERE: Final = {
 }
 """Sentences that name no command and that nobody can follow here, with the reason or the place that tries them."""
 
+OFTEN: Final = {
+    "no_configuration",
+    "a_variable_with_a_relative_path_that_leads_nowhere",
+    "a_configuration_that_is_a_directory",
+    "a_configuration_that_is_no_json",
+    "a_configuration_that_breaks_a_rule",
+    "a_workspace_that_is_missing",
+    "a_workspace_that_is_closed",
+    "a_configured_sdk_that_is_missing",
+    "models_of_pi_that_are_no_json",
+    "an_unknown_provider",
+    "a_provider_without_a_login",
+    "an_extension_that_is_not_installed",
+    "records_that_are_damaged",
+    "everything_at_once",
+}
+"""The starts of the plain run; the others are many alike."""
 LINUX_ONLY: Final = {"state_on_a_file_system_without_sure_locks"}
 STARTS: dict[str, Callable[[Follower], None]] = {}
 
@@ -291,10 +308,13 @@ def person(warm: WarmProgram, tmp_path: Path) -> Iterator[Follower]:
         person.project.chmod(0o700)
 
 
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.matrix) for name in STARTS]
+)
 def test_doing_what_the_doctor_says_ends_with_a_doctor_that_finds_nothing(name: str, person: Follower) -> None:
     if name in LINUX_ONLY and sys.platform != "linux":
         pytest.skip("only on Linux")
+    assert STARTS.keys() >= OFTEN
     STARTS[name](person)
 
     person.follow()

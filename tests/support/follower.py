@@ -101,11 +101,13 @@ class Follower:
 
     def _first(self, found: list[dict[str, Any]]) -> dict[str, Any]:
         """The finding that the last line is about: whoever reads from the end begins there."""
+        errors = [check for check in found if check["severity"] == "error"] or found
+        if len(errors) == 1:  # whatever the last line says, it is about this one
+            return errors[0]
         said = self.run("pi-session-mcp doctor").out
         named = _NEXT.search(" ".join(said.split()))
         assert named is not None
         command = " ".join(word for word in named[1].split() if ":" not in word)
-        errors = [check for check in found if check["severity"] == "error"] or found
         return next((check for check in errors if f"`{command}`" in check["remediation"]), errors[0])
 
     def _mend(self, check: Mapping[str, Any]) -> None:
