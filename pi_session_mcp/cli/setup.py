@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 HELP: Final = """Register with MCP clients, or see what would be done.
 
-Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean the
-current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is
+Without a target it shows all of them, what is registered where, and whether with the configuration that this command
+reads. Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean
+the current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is
 registered as pi-session-mcp, with this installation's own path and that of the configuration, both absolute.
 A registration that this command did not make is never replaced or removed. The exit status is 0 when all is as asked
 for, and 1 when something is left to do.
 
 \b
 Examples:
+  pi-session-mcp setup
   pi-session-mcp setup claude-code:user
   pi-session-mcp setup --apply claude-code:user codex:user
   pi-session-mcp setup --verify claude-code:user
@@ -86,7 +88,7 @@ def setup(
 
 def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
     from pi_session_mcp.setup.result import Operation
-    from pi_session_mcp.setup.targets import TargetInvalid, parse
+    from pi_session_mcp.setup.targets import ALL_TARGETS, TargetInvalid, parse
 
     valid = (("operations", tuple(f"--{name}" for name in _OPERATIONS)),)
     if len(asked) > 1:
@@ -97,13 +99,13 @@ def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
         told = (("targets", invalid.valid),)
         message = "A target is unknown. Try: pi-session-mcp setup --help"
         return Misuse(message, told, "target_invalid", _meant(texts, (*invalid.valid, *valid[0][1])))
-    if not targets:
+    if not targets and not set(asked) <= {"dry-run"}:
         told = (("targets", TargetInvalid().valid),)
         return Misuse("No target is named. Try: pi-session-mcp setup --help", told, "usage_invalid")
-    operation = Operation(asked[0] if asked else _OPERATIONS[0])
+    operation = Operation(asked[0] if asked else _OPERATIONS[0]) if targets else Operation.OVERVIEW
     with show.working("Talking to the clients"):
         doctor = _Doctor()
-        result = _result(operation, targets, doctor)
+        result = _result(operation, targets or list(ALL_TARGETS), doctor)
     members: dict[str, Any] = {**result.members(), **({"doctor": "errors"} if doctor.warns else {})}
     return Outcome(result.exit_status, members, (*_blocks(result), *doctor.blocks()))
 
@@ -160,21 +162,28 @@ class _Doctor:
 
 
 def _blocks(result: Result) -> Iterator[Block]:
+    from pi_session_mcp.setup.words import REGISTER
+
     for finding in result.findings:
         yield from _finding(finding, result.operation)
+    if result.operation == "overview":
+        yield Line(Mark.NOTE, "next", REGISTER)
 
 
 def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
-    from pi_session_mcp.setup.words import APPLY_REGISTERS, REWRITES_ITS_FILE, WORDS
+    from pi_session_mcp.setup.words import APPLY_REGISTERS, CONFIGURATIONS, REWRITES_ITS_FILE, WORDS
 
     words = WORDS[finding.code]
     yield Line(_MARKS[finding.status.value], finding.status.value, f"{finding.target.short}: {words.meaning}")
     rows = [("code", finding.code.value)]
+    if finding.configuration is not None:
+        rows.append(("configuration", CONFIGURATIONS[finding.configuration]))
     if finding.other_scope is not None:
         rows.append(("also in", f"{finding.target.client}:{finding.other_scope}"))
     if finding.in_the_way is not None:
         rows.append(("in the way", finding.in_the_way))
-    if words.remedy is not None:
+    is_said_once = operation == "overview" and finding.status == "absent"
+    if words.remedy is not None and not is_said_once:
         rows.append(("do", words.remedy))
     if operation == "dry-run" and finding.status == "absent":
         rows.append(("do", APPLY_REGISTERS))

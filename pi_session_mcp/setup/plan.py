@@ -11,6 +11,7 @@ from pi_session_mcp.setup.result import SetupCode, Status
 
 if TYPE_CHECKING:
     from pi_session_mcp.setup.ownership import Record
+    from pi_session_mcp.setup.result import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Scene:
 
     `live` is the fingerprint of what is registered, where all of it could be read. `intent` is the fingerprint of our
     registration, and `release` the hash of this installation. `other_scope` is the one that is shown instead.
-    `is_disabled` says that the client would not start what is registered.
+    `is_disabled` says that the client would not start what is registered, and `configuration` which one it uses.
     """
 
     seen: Seen
@@ -29,6 +30,7 @@ class Scene:
     release: str
     other_scope: str | None = None
     is_disabled: bool = False
+    configuration: Relation | None = None
 
     @property
     def is_ours(self) -> bool:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 class Operation(StrEnum):
-    """What was asked for; the words are the options' names."""
+    """What was asked for; the words are the options' names, but for the look at every target that needs none."""
 
+    OVERVIEW = "overview"
     DRY_RUN = "dry-run"
     APPLY = "apply"
     VERIFY = "verify"
@@ -35,6 +36,13 @@ class Status(StrEnum):
     DIVERGENT = "divergent"
     UNSUPPORTED = "unsupported"
     FAILED = "failed"
+
+
+class Relation(StrEnum):
+    """Which configuration a registration uses, without its path."""
+
+    SAME = "same"
+    ANOTHER = "another"
 
 
 class SetupCode(StrEnum):
@@ -106,7 +114,8 @@ class Finding:
     """How one target came out.
 
     `other_scope` names a scope of the same client that has our name too, and `in_the_way` what has to be moved: a mark
-    of a project (`.mcp.json`, `.git`, `.codex`), or `inspect`, setup's own directory to look from.
+    of a project (`.mcp.json`, `.git`, `.codex`), or `inspect`, setup's own directory to look from. `configuration` says
+    whether what is registered uses the one that we would register.
     """
 
     target: Target
@@ -114,6 +123,7 @@ class Finding:
     code: SetupCode
     other_scope: str | None = None
     in_the_way: str | None = None
+    configuration: Relation | None = None
 
     def members(self) -> dict[str, str | Mapping[str, str]]:
         """As in the JSON report."""
@@ -123,11 +133,14 @@ class Finding:
             "status": self.status.value,
             "code": self.code.value,
         }
-        more = {"otherScope": self.other_scope, "inTheWay": self.in_the_way}
+        relation = None if self.configuration is None else self.configuration.value
+        more = {"configuration": relation, "otherScope": self.other_scope, "inTheWay": self.in_the_way}
         return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
 _WORST_FIRST: Final = (Status.FAILED, Status.UNSUPPORTED, Status.DIVERGENT)
+_NO_FAULT_OF_AN_OVERVIEW: Final = frozenset({SetupCode.CLIENT_MISSING, SetupCode.CLIENT_UNSUPPORTED})
+_LOOKS: Final = frozenset({Operation.OVERVIEW, Operation.DRY_RUN})
 _GOOD: Final = frozenset({Status.PLANNED, Status.OK, Status.UNCHANGED, Status.ABSENT})
 
 
@@ -142,16 +155,21 @@ class Result:
     @property
     def status(self) -> Status:
         """The worst of all findings, or that all went well."""
-        found = {finding.status for finding in self.findings}
-        well = Status.PLANNED if self.operation is Operation.DRY_RUN else Status.OK
-        return next((status for status in _WORST_FIRST if status in found), well)
+        well = Status.PLANNED if self.operation in _LOOKS else Status.OK
+        return next((status for status in _WORST_FIRST if status in self._telling), well)
+
+    @property
+    def _telling(self) -> frozenset[Status]:
+        """The statuses that count. Nobody has every client, and an overview is of them all."""
+        passed_over = _NO_FAULT_OF_AN_OVERVIEW if self.operation is Operation.OVERVIEW else frozenset()
+        return frozenset(finding.status for finding in self.findings if finding.code not in passed_over)
 
     @property
     def exit_status(self) -> ExitStatus:
         """0 when all is as asked for, 1 when something is left to do, or the signal's."""
         if self.interrupted is not None:
             return self.interrupted
-        return ExitStatus.OK if {finding.status for finding in self.findings} <= _GOOD else ExitStatus.FAILURE
+        return ExitStatus.OK if self._telling <= _GOOD else ExitStatus.FAILURE
 
     def members(self) -> dict[str, str | list[dict[str, str | Mapping[str, str]]]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.targets import Target
     from pi_session_mcp.setup.world import World
 
-_REMOVALS: Final = frozenset({Operation.ROLLBACK, Operation.REMOVE})
+_NEED_NO_INTENT: Final = frozenset({Operation.OVERVIEW, Operation.ROLLBACK, Operation.REMOVE})
+_LOOKS: Final = frozenset({Operation.OVERVIEW, Operation.DRY_RUN})
 _TURNS_OF_A_SIGNAL: Final = 5
 """A signal that came at the last moment takes this many turns of the event loop to be heard, and is still to count."""
 _REGISTERING: Final = frozenset({Operation.DRY_RUN, Operation.APPLY})
@@ -117,14 +118,14 @@ class Course:
         if not world.system.is_supported:
             raise Stopped(SetupCode.PLATFORM_UNSUPPORTED)
         self._state = world.state(world.environ)
-        if self.operation in _REMOVALS:
+        if self.operation in _NEED_NO_INTENT:
             with suppress(Stopped):
                 self._intend()
         else:
             self._intend()
             if not world.doctor_is_clean():
                 raise Stopped(SetupCode.DOCTOR_FAILED)
-        if self.operation is Operation.DRY_RUN:
+        if self.operation in _LOOKS:
             require_safe(self._state)  # it writes nothing, so it needs no directory to write in
             return
         require_locks(self._state, world.system)
@@ -138,7 +139,14 @@ class Course:
                 try:
                     self.findings[target] = await self._one(target, held)
                 except Stopped as stopped:
-                    self.findings[target] = Finding(target, stopped.status, stopped.code, in_the_way=stopped.in_the_way)
+                    self.findings[target] = Finding(
+                        target, self._status(stopped), stopped.code, in_the_way=stopped.in_the_way
+                    )
+
+    def _status(self, stopped: Stopped) -> Status:
+        """In an overview a client that is not installed is one where nothing is registered."""
+        is_absent = self.operation is Operation.OVERVIEW and stopped.code is SetupCode.CLIENT_MISSING
+        return Status.ABSENT if is_absent else stopped.status
 
     def settle_rest(self, code: SetupCode) -> None:
         """Say `code` of every target that nothing was said of."""
@@ -151,7 +159,9 @@ class Course:
         return Result(self.operation, tuple(self.findings[one] for one in self.targets), self.interrupted)
 
     def _intend(self) -> None:
-        """What we would register. A removal can do without: the record says what is ours. Raises `Stopped`."""
+        """What we would register. Raises `Stopped`. A removal can do without, since the record says what is ours, and
+        so can an overview.
+        """
         world = self.world
         try:
             configuration = str(config_path_for_operator(world.environ, world.cwd))
@@ -165,7 +175,7 @@ class Course:
 
     @asynccontextmanager
     async def _fenced(self) -> AsyncIterator[Fence | None]:
-        if self.operation is Operation.DRY_RUN:
+        if self.operation in _LOOKS:
             yield None
             return
         system = self.world.system
@@ -194,7 +204,9 @@ class Course:
             raise Stopped(SetupCode.OWNERSHIP_UNAVAILABLE) from None
         except OSError:
             raise Stopped(SetupCode.OPERATION_FAILED) from None
-        return Finding(target, status, code, other)
+        return Finding(
+            target, status, code, other, configuration=scene.configuration if self.operation in _LOOKS else None
+        )
 
     async def _other_scope(self, scene: Scene, subject: Subject, code: SetupCode) -> str | None:
         """The scope that is shown in the target's place; where the target is in order, the one that hides it."""
@@ -205,7 +217,7 @@ class Course:
 
     async def _settle(self, scene: Scene, subject: Subject, held: Fence | None) -> tuple[Status, SetupCode]:
         match self.operation:
-            case Operation.DRY_RUN:
+            case Operation.OVERVIEW | Operation.DRY_RUN:
                 settled = foresee(scene)
                 return settled.status, settled.code
             case Operation.VERIFY:
@@ -259,8 +271,6 @@ async def _require_usable(client: Client, target: Target, runner: Guarded) -> No
     """Raise `Stopped` unless the client is there, has a home, speaks as we know it, and has this scope here."""
     if not client.home_is_usable():
         raise Stopped(SetupCode.HOME_UNAVAILABLE)
-    if not client.has_home():
-        raise Stopped(SetupCode.CLIENT_HOME_MISSING)
     if not client.accepts(target):
         raise Stopped(SetupCode.CLIENT_UNSUPPORTED, Status.UNSUPPORTED)
     runner.doing = Doing.DISCOVER
@@ -269,6 +279,8 @@ async def _require_usable(client: Client, target: Target, runner: Guarded) -> No
             raise Stopped(SetupCode.CLIENT_MISSING)
         case Discovery.UNSUPPORTED:
             raise Stopped(SetupCode.CLIENT_UNSUPPORTED, Status.UNSUPPORTED)
+        case Discovery.USABLE if not client.has_home():
+            raise Stopped(SetupCode.CLIENT_HOME_MISSING)
         case Discovery.USABLE:
             return
 

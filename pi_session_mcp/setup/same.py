@@ -17,10 +17,10 @@ def leads_to_the_same(shown: Registration, intent: Registration) -> bool:
     if shown.arguments != intent.arguments or shown.environment.keys() != intent.environment.keys():
         return False
     configurations = ((value, intent.environment[name]) for name, value in shown.environment.items())
-    return _is_same_file(shown.command, intent.command) and all(_is_same_place(*pair) for pair in configurations)
+    return _is_same_file(shown.command, intent.command) and all(is_same_place(*pair) for pair in configurations)
 
 
-def _is_same_place(shown: str, intent: str) -> bool:
+def is_same_place(shown: str, intent: str) -> bool:
     """The same file in the same directory: what a configuration says of other files is relative to its own."""
     return _is_same_file(shown, intent) and _is_same_file(os.path.dirname(shown), os.path.dirname(intent))
 

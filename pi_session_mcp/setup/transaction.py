@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, assert_never
 from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Seen
 from pi_session_mcp.setup.ownership import Book, OwnershipUnavailable, Previous, Record
 from pi_session_mcp.setup.plan import Act, Do, Scene, Settled
-from pi_session_mcp.setup.result import SetupCode, Status
-from pi_session_mcp.setup.same import leads_to_the_same
+from pi_session_mcp.setup.registration import VARIABLE
+from pi_session_mcp.setup.result import Relation, SetupCode, Status
+from pi_session_mcp.setup.same import is_same_place, leads_to_the_same
 from pi_session_mcp.setup.steps import Doing
 
 if TYPE_CHECKING:
@@ -65,8 +66,16 @@ class Subject:
             self.release,
             inspection.other_scope,
             is_disabled=inspection.is_disabled,
+            configuration=_relation(shown, self.intent),
         )
         return replace(self, intent=intent, settings=inspection.settings), scene
+
+
+def _relation(shown: Registration | None, intent: Registration) -> Relation | None:
+    named = None if shown is None else shown.environment.get(VARIABLE)
+    if named is None:
+        return None
+    return Relation.SAME if is_same_place(named, intent.environment[VARIABLE]) else Relation.ANOTHER
 
 
 def _fingerprint(inspection: Inspection) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pi_session_mcp.setup.result import SetupCode
+from pi_session_mcp.setup.result import Relation, SetupCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ WORDS: Final[dict[SetupCode, Words]] = {
         "A target is unknown.", "Name a target as client:scope, for example claude-code:user."
     ),
     SetupCode.USAGE_INVALID: Words(
-        "No target is named, or more than one operation is.", "Name one operation and at least one target."
+        "An operation is named without a target, or more than one operation is.",
+        "Name one operation and at least one target, or nothing to see all targets.",
     ),
     SetupCode.CONFIG_REQUIRED: Words(
         "PI_SESSION_MCP_CONFIG names no configuration and none is at the default place, "
@@ -164,6 +165,11 @@ WORDS: Final[dict[SetupCode, Words]] = {
     ),
 }
 
+CONFIGURATIONS: Final = {
+    Relation.SAME: "the one that this command reads",
+    Relation.ANOTHER: "another one than this command reads",
+}
+REGISTER: Final = "Register with: pi-session-mcp setup --apply TARGET"
 APPLY_REGISTERS: Final = "Run --apply to have the client register this program here."
 REWRITES_ITS_FILE: Final = (
     "Codex writes its configuration file anew: other registrations stay, comments among them may not."

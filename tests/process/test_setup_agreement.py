@@ -165,7 +165,7 @@ def test_a_home_of_codex_that_is_not_there_is_said_to_be_missing(operator: Opera
         home.symlink_to("nowhere")
     operator.target = "codex:user"
     assert operator.code(operation, environ={**operator.environ, "CODEX_HOME": str(home)}) == "client_home_missing"
-    assert operator.stub.calls() == []
+    assert [call["arguments"] for call in operator.stub.calls()] == [["mcp", "--help"]]
     assert not home.exists() or kind == "a file"
 
 

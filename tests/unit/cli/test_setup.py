@@ -30,7 +30,6 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, di
 @pytest.mark.parametrize(
     ("arguments", "code", "valid"),
     [
-        ((), "usage_invalid", "codex:user"),
         (("--apply",), "usage_invalid", "codex:user"),
         (("--apply", "--remove", "codex:user"), "usage_invalid", "--rebind"),
         (("codex:local",), "target_invalid", "claude-code:local"),
