@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from anyio import to_thread
 
+from pi_session_mcp.bridge.catalog import GrantedTool
+from pi_session_mcp.bridge.judge import Judge
 from pi_session_mcp.bridge.results import Delivered, Failed
-from tests.support.trees import survivors
+from pi_session_mcp.bridge.servers import SessionServers, ToolCall
+from tests.support.trees import WAIT_S, survivors
 from tests.unit.bridge.bench import Bench, Calls
+
+if TYPE_CHECKING:
+    from pi_session_mcp.bridge.results import Outcome
 
 pytestmark = pytest.mark.anyio
 
@@ -65,6 +73,29 @@ async def test_a_server_that_answers_a_notification_is_forgiven(bench: Bench) ->
     fixture = bench.fixture(start="indignant")
     async with bench.session({"library": fixture.server()}) as session:
         assert await Calls(session).result("mcp_library_echo", {"n": 1}) == Delivered(('{"n": 1}',))
+
+
+class Raising:
+    """A connection with a defect that nobody has foreseen."""
+
+    is_settled = True
+    tools = (GrantedTool("mcp_library_echo", "echo", "", {"type": "object"}),)
+
+    async def ready(self) -> None:
+        pass
+
+    async def call(self, *_: object) -> Outcome:
+        raise ZeroDivisionError
+
+
+async def test_whatever_a_call_raises_is_the_failure_of_that_call() -> None:
+    outcomes: list[Outcome] = []
+    async with anyio.create_task_group() as tasks:
+        connections: Any = {"library": Raising()}
+        session = SessionServers(tasks, connections, Judge(WAIT_S, WAIT_S), WAIT_S, lambda _: None)
+        await session.ready()
+        session.begin(ToolCall(1, "mcp_library_echo", "{}", "{}"), outcomes.append)
+    assert outcomes == [Failed()]
 
 
 async def test_what_cannot_be_read_while_connecting_refuses_the_start_at_once(bench: Bench) -> None:
