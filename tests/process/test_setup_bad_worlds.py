@@ -288,6 +288,9 @@ DAMAGES = (
     b"{",
     b'{"schemaVersion": 1, "records": [], "more": 1}',
     b"[]",
+    b'{"schemaVersion": true, "records": []}',
+    b'{"schemaVersion": 1.0, "records": []}',
+    b'{"records": []}',
     b"\xff",
     b'{"records": [], "records": []}',
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure
+from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure, Conversation
 from pi_session_mcp.setup.guardian import Guarded
 from pi_session_mcp.setup.registration import Registration
 from pi_session_mcp.setup.result import SetupCode, Stopped
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT = 128
-FREE = range(12)
+FREE = range(16)
 """From none to more than both need."""
 
 
@@ -58,8 +58,11 @@ def only(free: int) -> Iterator[None]:
 
 
 @pytest.mark.anyio
-async def test_a_command_of_a_client_gives_every_descriptor_back(tmp_path: Path) -> None:
-    command = ClientCommand((sys.executable, "-S", "-c", ""), tmp_path, {}, mutates=False)
+@pytest.mark.parametrize("conversation", [None, Conversation(b"x", bool)])
+async def test_a_command_of_a_client_gives_every_descriptor_back(
+    tmp_path: Path, conversation: Conversation | None
+) -> None:
+    command = ClientCommand((sys.executable, "-S", "-c", ""), tmp_path, {}, mutates=False, conversation=conversation)
     kinds: set[CommandFailure | None] = set()
     for free in FREE:
         with only(free):

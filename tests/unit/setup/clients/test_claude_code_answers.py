@@ -21,7 +21,7 @@ OURS: Final = {
         *("get-after-add-json", "get-user+local-elsewhere", "get-after-two-local", "get-user+project"),
         *("get-CLAUDE_CONFIG_DIR", "get-without-XDG", "get-LC_ALL=C", "get-FORCE_COLOR=1", "get-NO_COLOR=1"),
         *("get-quiet", "get-CLAUDECODE=1", "get-user-with-broken-mcp-json", "x-get-timeout-1ms"),
-        "get-with-timeout-field",
+        *("get-with-timeout-field", "get-with-ignored-limit"),
         # The text of these is the same as of ours, which is why paths with white space at an end are never registered.
         *("get-trailing-empty-arg", "x-get-serve-newline", "x-get-env-trailing-space"),
     },
@@ -29,7 +29,13 @@ OURS: Final = {
         *("get-local", "get-local-after-second-add", "get-project+local"),
         *("get-local-git", "get-local-git-subdir", "get-local-git-worktree"),
     },
-    "project": {"get-project", "get-project-subdir", "get-project-after-second-add", "get-project-git-subdir"},
+    "project": {
+        "get-project-alone",
+        "get-project",
+        "get-project-subdir",
+        "get-project-after-second-add",
+        "get-project-git-subdir",
+    },
 }
 OF_OTHERS: Final = {
     "user": {
@@ -44,6 +50,7 @@ OF_OTHERS: Final = {
     "project": set[str](),
 }
 ABSENT: Final = {
+    "get-project-alone-absent",
     *("absent-no-servers", "get-absent", "get-absent-with-other-user", "get-absent-with-other-local"),
     *("get-absent-with-other-project", "get-user-after-remove", "get-local-after-remove", "get-project-after-remove"),
     *("get-user-removed", "get-local-removed", "get-project-removed", "get-local-subdir", "get-local-elsewhere"),

@@ -18,6 +18,7 @@ JSON_CALLS: Final = [call for call in CALLS if "--json" in call.arguments]
 TARGET: Final = Target("codex", "user")
 
 OURS: Final = {
+    "get-with-limits",
     *("get-json", "get", "get-subdir", "get-elsewhere", "get-env-before-name", "get-add-over-all-fields"),
     *("get-user-with-project-config-elsewhere", "get-CODEX_HOME", "get-LC_ALL=C", "get-FORCE_COLOR=1"),
     *("get-RUST_LOG=debug", "get-XDG_CONFIG_HOME", "get-CODEX_HOME-under-tmp"),

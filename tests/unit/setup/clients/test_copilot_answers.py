@@ -17,6 +17,7 @@ CALLS: Final = [call for call in gets("github-copilot-cli") if "--json" in call.
 TARGET: Final = Target("copilot", "user")
 
 OURS: Final = {
+    "get-with-limits",
     *("get", "get-json-masked", "get-elsewhere", "get-after-second-add", "get-user+workspace", "get-COPILOT_HOME"),
 }
 OF_OTHERS: Final = {"get-disabled", "get-two-args", "get-hanging"}
