@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pi_session_mcp.server.plain_json import depths
+
 MAX_OUTLINE_BYTES: Final = 64 * 1024
 """Of an outline. Whoever exceeds it has no readable id."""
 _MAX_TEXT_BYTES: Final = 4096
@@ -16,6 +18,10 @@ _MAX_TEXT_BYTES: Final = 4096
 
 _PLAIN: Final = re.compile(rb'[^"\[\]{}]*')
 _TEXT: Final = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_WHOLE_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_WHOLE: Final = re.compile(rb'(?:[^"]++|' + _WHOLE_TEXT.pattern + rb")*+", re.DOTALL)
+_MARK: Final = re.compile(_WHOLE_TEXT.pattern + rb"|[\[\]{}]", re.DOTALL)
+_BLOCK_BYTES: Final = 4096
 _SPACES: Final = b" \t\r"
 _QUOTE: Final = ord('"')
 
@@ -44,6 +50,8 @@ class Outline:
         return bytes(self._kept)
 
     def _structure(self, piece: bytes, at: int) -> int:
+        if self._depth > 1:
+            at = self._skip(piece, at)
         end = self._plain(piece, at)
         if end == len(piece):
             return end
@@ -58,6 +66,18 @@ class Outline:
             self._depth -= 1
             self._keep(mark if not self._depth else b"")
         return end + 1
+
+    def _skip(self, piece: bytes, at: int) -> int:
+        """Over what is inside of a member, up to the bracket that ends it, or as far as one look goes."""
+        whole = _WHOLE.match(piece, at, at + _BLOCK_BYTES)
+        assert whole is not None  # it matches nothing as well
+        found = depths(_WHOLE_TEXT.sub(b"", whole[0]), self._depth)
+        if 1 not in found:
+            self._depth = found[-1]
+            return whole.end()
+        self._depth = 2
+        brackets = [mark.start() for mark in _MARK.finditer(whole[0]) if mark[0][:1] != b'"']
+        return at + brackets[found.index(1) - 1]
 
     def _plain(self, piece: bytes, at: int) -> int:
         """Over numbers, literals, commas and spaces; where the next mark is."""

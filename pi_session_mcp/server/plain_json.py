@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 MAX_DEPTH: Final = 128
@@ -41,6 +43,15 @@ def read(text: str) -> Read:
 def has_half(text: str) -> bool:
     """Whether the text holds half of a surrogate pair, which UTF-8 cannot carry."""
     return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def depths(structure: bytes, before: int) -> list[int]:
+    """How deep it is before and after each bracket of a piece without texts; `before` is how deep it begins."""
+    return list(accumulate(array("b", structure.translate(_STEPS, _NO_BRACKETS)), initial=before))
+
+
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # signed: one deeper, one less deep
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 def _huge(digits: str) -> Huge:
@@ -76,6 +87,7 @@ def _whole(escape: re.Match[str]) -> str:
     return r"\ufffd" if _HALF.fullmatch(escape[0]) else escape[0]
 
 
+_TEXT: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _MARK: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 """A whole text, whose brackets mean nothing, or a bracket."""
 _CLOSES: Final = {"]": "[", "}": "{"}
@@ -84,6 +96,8 @@ _CLOSES: Final = {"]": "[", "}": "{"}
 def _shallow(text: str) -> str:
     """The text with `null` for what is deeper than allowed. Of what is left out, only the brackets are checked."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return text
+    if max(depths(_TEXT.sub("", text).encode("ascii", "ignore"), 0)) <= MAX_DEPTH:
         return text
     kept: list[str] = []
     opened: list[str] = []

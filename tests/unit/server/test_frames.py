@@ -113,6 +113,25 @@ def test_a_line_that_is_too_long_is_refused_under_its_id_wherever_it_stands(
     assert lines_of(*pieces, b"\nnext", max_bytes=100) == [TOO_LARGE._replace(id=owner), b"next"]  # type: ignore[arg-type]
 
 
+JSON_VALUES: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3) | st.just("id"), JSON_VALUES, min_size=1), st.integers(1, 40), st.booleans())
+def test_the_id_of_a_line_that_is_too_long_is_the_one_that_json_says(
+    message: dict[str, Any],
+    chunk: int,
+    ascii_only: bool,  # noqa: FBT001 - it is drawn
+) -> None:
+    line = json.dumps({**message, "id": 7}, ensure_ascii=ascii_only).encode()
+    pieces = [line[at : at + chunk] for at in range(0, len(line), chunk)]
+
+    assert lines_of(*pieces, b"\n", max_bytes=1) == [TOO_LARGE._replace(id=7)]
+
+
 @pytest.mark.parametrize(
     "line",
     [
