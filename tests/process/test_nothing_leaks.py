@@ -136,7 +136,7 @@ def test_a_missing_workspace_is_refused_without_its_path(world: RealWorld) -> No
     world.configure(workspaces={"project": f"/{PATH}"})
     child = world.serve()
     said = call(child, "pi_session_start", workspace="project")
-    assert "pi_session_creation_failed" in said
+    assert "workspace_unavailable" in said
     assert_silent(said + said_by(child))
 
 
