@@ -176,6 +176,13 @@ def test_a_prompt_of_the_longest_length_arrives_whole_and_one_more_is_refused(cl
     assert refused["error"]["code"] == "invalid_arguments"
 
 
+def test_half_a_surrogate_pair_in_a_prompt_arrives_as_a_replacement_character(client: Client) -> None:
+    answer = client.call("pi_session_prompt", sessionId=client.start_session(), prompt="cut \ud83d", waitMs=LONGEST_MS)
+
+    assert answer["turn"]["state"] == "completed"
+    assert "cut \ufffd" in str(client.world.model.requests[-1]["messages"][-1]["content"])
+
+
 @pytest.mark.parametrize("wait_ms", [-1, LONGEST_MS + 1, True, 5.5, "5", None])
 def test_a_wait_that_is_no_number_of_milliseconds_within_its_limits_is_refused(client: Client, wait_ms: object) -> None:
     session = client.start_session()
