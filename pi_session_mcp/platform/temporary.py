@@ -6,6 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.platform.text import utf8_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,8 +22,11 @@ def named_temporary_directory(environ: Mapping[str, str]) -> str:
 
 
 def is_usable(directory: str) -> bool:
-    """Whether files can be made there now: an absolute path of a directory, writable, with room. Writes nothing."""
-    if not os.path.isabs(directory):
+    """Whether files can be made there now: an absolute path of a directory, writable, with room. Writes nothing.
+
+    One whose name is not UTF-8 is none for Node, which would look for another.
+    """
+    if not os.path.isabs(directory) or utf8_text(directory) is None:
         return False
     try:
         is_directory = stat.S_ISDIR(os.stat(directory).st_mode)

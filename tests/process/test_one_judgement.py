@@ -367,11 +367,13 @@ def test_names_that_are_not_utf_8_cost_at_most_what_they_name(locale: dict[str, 
         "PI_SESSION_MCP_CONFIG": str(configuration),
         "HOME": str(odd / "home"),
         "PATH": f"{odd}:{os.environ['PATH']}",
+        "TMPDIR": str(odd),
+        "XDG_STATE_HOME": str(odd),
         "PI_CODING_AGENT_DIR": str(world.agent_directory),
     }
 
-    diagnosis = diagnose(world, variables, Path("/"))
-    child = world.serve(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *weak_server()), **variables)
+    diagnosis = diagnose(world, variables, odd)
+    child = world.serve(("/bin/sh", "-c", f'cd {world.directory}/odd* && exec "$@"', "sh", *weak_server()), **variables)
 
     assert diagnosis.codes("odd") == {start_code(child, "odd")} == {"workspace_unavailable"}
     assert diagnosis.codes("project", "reader") == set()

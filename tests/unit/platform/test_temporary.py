@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,3 +56,12 @@ def test_what_cannot_be_used_is_replaced_by_what_can(tmp_path: Path, name: str, 
 
     assert not is_usable(value)
     assert with_usable_temporary_directory({name: value}) == {name: value, "TMPDIR": "/tmp"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is UTF-8")
+def test_a_directory_that_node_would_take_for_another_is_replaced_too(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"odd-\xff")
+    odd.mkdir()
+
+    assert not is_usable(str(odd))
+    assert with_usable_temporary_directory({"TMPDIR": str(odd)})["TMPDIR"] != str(odd)
