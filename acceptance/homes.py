@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.runtime.locate import Runtime
 
 CONFIGURATIONS: Final = ("plain", "full")
-"""`plain`: the least, found by `HOME` alone. `full`: extensions, grants and limits, and every variable set, also those
-that change how clients word their errors."""
+"""`plain`: the least, found by `HOME` alone. `full`: extensions, grants and limits, every variable set, also those that
+change how clients word their errors, and a home that is a git repository itself."""
 
 _MODEL: Final = {"provider": "scripted", "model": "scripted-1", "thinkingLevel": "off"}
 _LOUD: Final = {"FORCE_COLOR": "1", "RUST_BACKTRACE": "1"}
@@ -123,9 +123,18 @@ def _furnished(directory: Path, name: str, program: Program, runtime: Runtime, c
     state = _state(directory)
     if name == "full":
         _keep_by_hand(directory)
+        for top in (directory, project):
+            _make_repository(top)
         environ |= _variables(directory)
         state = directory / "xdg" / "state"
     return Home(directory, project, state / "pi-session-mcp", configuration, environ, canary)
+
+
+def _make_repository(top: Path) -> None:
+    """As `git init` does it, as far as anybody looks."""
+    for below in ("objects", "refs"):
+        (top / ".git" / below).mkdir(parents=True)
+    (top / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
 
 def _keep_by_hand(directory: Path) -> None:

@@ -173,13 +173,14 @@ class ClaudeCode:
 def is_own_project(directory: Path) -> bool:
     """Whether Claude Code keeps local registrations under `directory` itself.
 
-    Inside a repository it keeps them under its top, and for linked worktrees under the top of the main one.
+    Inside a repository it keeps them under its top, and for linked worktrees under the top of the main one. The nearest
+    top counts: a home may be a repository, too.
     """
-    if any(_may_exist(parent / ".git") for parent in directory.parents):
-        return False
     mark = directory / ".git"
-    if os.path.isdir(mark) or not _may_exist(mark):
+    if os.path.isdir(mark):
         return True
+    if not _may_exist(mark):
+        return not any(_may_exist(parent / ".git") for parent in directory.parents)
     try:
         pointer = os.fsdecode(read_regular(mark, max_bytes=_POINTER_LIMIT_BYTES))
     except (OSError, ValueError):

@@ -319,6 +319,18 @@ def test_a_linked_worktree_is_not_a_top_but_a_submodule_is(world: World) -> None
     assert accepts(world, "local", world.project)
 
 
+def test_a_repository_in_a_home_that_is_one_too_is_its_own_top(world: World) -> None:
+    below = world.project / "below"
+    below.mkdir()
+    (world.project.parent / ".git").mkdir()
+    assert not accepts(world, "local", world.project)
+
+    (world.project / ".git").mkdir()
+
+    assert accepts(world, "local", world.project)
+    assert not accepts(world, "local", below)
+
+
 def test_a_mark_of_a_repository_that_cannot_be_read_is_no_top(world: World) -> None:
     mark = world.project / ".git"
     mark.write_text(f"gitdir: {'x' * 5000}\n")
