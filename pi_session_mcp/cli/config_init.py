@@ -16,6 +16,8 @@ from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pi_session_mcp.config.initial import Initial
     from pi_session_mcp.runtime.known_models import Known
 
@@ -180,18 +182,23 @@ def _is_read_by_commands(path: Path) -> bool:
 
 def _known() -> tuple[Known, Path | None]:
     """What Pi knows, and its agent directory where a variable names it: clients do not pass that on."""
+    from pi_session_mcp.runtime.known_models import known_models
+
+    place = _agent_directory(os.environ)
+    usual = _agent_directory({"HOME": os.environ.get("HOME", "")})
+    return known_models(place or Path(os.devnull), _sdk()), place if place != usual else None
+
+
+def _agent_directory(environ: Mapping[str, str]) -> Path | None:
+    """Pi's, as these variables say; `None` when Pi could not be told of any."""
     from pi_session_mcp.errors import Refusal
     from pi_session_mcp.runtime.agent_directory import agent_directory
     from pi_session_mcp.runtime.asked import NothingAsked
-    from pi_session_mcp.runtime.known_models import Known, known_models
 
-    asked = NothingAsked()
     try:
-        place = agent_directory(asked, os.environ, Path.cwd())
-        usual = agent_directory(asked, {"HOME": os.environ.get("HOME", "")}, Path.cwd())
+        return agent_directory(NothingAsked(), environ, Path.cwd())
     except Refusal:
-        return Known({}), None
-    return known_models(place, _sdk()), place if place != usual else None
+        return None
 
 
 def _sdk() -> Path | None:
