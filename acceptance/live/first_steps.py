@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from acceptance.processes import Finished
     from acceptance.programs import Program
 
+_REACH: Final = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "npm_config_registry")
+"""How this machine reaches the package registry, for who installs the runtime in an empty home."""
 PROGRAM: Final = "pi-session-mcp"
 MAX_STEPS: Final = 24
 _WITHIN_S: Final = 900
@@ -152,19 +154,20 @@ class FirstSteps:
 
     def _start_client(self, dialog: Dialog) -> Finished:
         self.model.dialog = dialog
-        environ = {**self._environ(), **self.client.environ(self.model.origin)}
+        proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.model.origin)
+        proxy |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+        environ = {**self._environ(), **proxy, **self.client.environ(self.model.origin)}
         words = (self.program.word, *self.client.options("Let Pi find the code word."), *self.client.approvals)
         self._note(f"$ {self.program.word} …")
         with StartedClient(words, self.home.project, environ) as started:
             return started.finished(_WITHIN_S)
 
     def _environ(self) -> Mapping[str, str]:
-        """That of a terminal in which the program and the client can be typed."""
+        """That of a terminal in which the program and the client can be typed; an install may ask the registry."""
         own = str(self.installation.program.parent)
         path = os.pathsep.join((own, self.home.environ["PATH"]))
-        proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), self.model.origin)
-        proxy |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-        return {**self.home.environ, "PATH": path, **proxy}
+        reach = {name: os.environ[name] for name in _REACH if name in os.environ}
+        return {**self.home.environ, **reach, "PATH": path}
 
     def _note(self, line: str) -> None:
         self.transcript.append(line)
