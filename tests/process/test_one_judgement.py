@@ -45,6 +45,8 @@ PROVIDERS: Final[dict[str, dict[str, Any]]] = {
     "stored_failing_command": ENDPOINT,
     "stored_nothing": ENDPOINT,
     "stored_text": ENDPOINT,
+    "stored_number": ENDPOINT,
+    "stored_null": {**ENDPOINT, "apiKey": "key"},
 }
 STORED: Final[dict[str, Any]] = {
     "stored": {"type": "api_key", "key": "key"},
@@ -54,6 +56,8 @@ STORED: Final[dict[str, Any]] = {
     "stored_failing_command": {"type": "api_key", "key": "!exit 1"},
     "stored_nothing": {"type": "api_key"},
     "stored_text": "no credential",
+    "stored_number": {"type": "api_key", "key": 5},
+    "stored_null": None,  # the SDK itself could then list none of them
     "anthropic": {"type": "oauth", "access": "a", "refresh": "r", "expires": FUTURE},
     "openai-codex": {"type": "oauth", "access": "a", "refresh": "r", "expires": PAST},
 }

@@ -32,7 +32,8 @@ export class SeenCredentials {
   /** @param {string} provider */
   async read(provider) {
     const credential = this.#stored[provider];
-    if (credential?.type !== "api_key" || typeof credential.key !== "string" || this.hasCommand(provider)) return credential;
+    if (credential?.type !== "api_key" || credential.key === undefined || this.hasCommand(provider)) return credential;
+    if (typeof credential.key !== "string") throw new Error("Pi reads no such key");
     const resolve = this.#values?.resolveConfigValue;
     return resolve ? { ...credential, key: resolve(credential.key, credential.env) } : credential;
   }

@@ -20,8 +20,9 @@ const SCHEMES = ["http:", "https:", "socks:", "socks5:"];
 /** @param {string} address */
 export function isProxyAddress(address) {
   try {
-    const { protocol, hostname, username, password } = new URL(address);
+    const { protocol, hostname, username, password, pathname, search, hash } = new URL(address);
     decodeURIComponent(username + password);
+    if (protocol.startsWith("http") && pathname + search + hash !== "/") return false; // Undici takes no more than a host.
     return SCHEMES.includes(protocol) && hostname !== "";
   } catch {
     return false;

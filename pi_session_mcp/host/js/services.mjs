@@ -33,12 +33,13 @@ const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
  */
 export async function makeServices(sdk, { cwd, entries, signal, route, agentsFiles = [], stores }) {
   const agentDir = PRIVATE_AGENT_DIRECTORY;
-  const { settings, faults } = await readPiFiles(sdk.getAgentDir());
+  const { settings, auth, faults } = await readPiFiles(sdk.getAgentDir());
   if (faults.length > 0) throw new Failure("pi_configuration", faults[0]);
   const proxies = proxiesOf(process.env, settings.httpProxy);
   route.take(proxies, idleTimeoutMs(settings.httpIdleTimeoutMs) ?? 0);
   const modelRuntime = await makeModelRuntime(sdk, signal, stores);
   sendThrough(modelRuntime, proxyVariables(proxies));
+  nameStored(modelRuntime, auth);
   // Cache warming sends requests that are billed.
   const settingsManager = sdk.SettingsManager.inMemory({ ...settings, cacheWarming: "off" }, { projectTrusted: false });
   const isolated = isolatedResources(agentsFiles);
@@ -61,6 +62,16 @@ function sendThrough(modelRuntime, variables) {
   const send = modelRuntime.streamSimple.bind(modelRuntime);
   modelRuntime.streamSimple = (model, context, options) =>
     send(model, context, { ...options, env: { ...variables, ...options?.env } });
+}
+
+/**
+ * Names the providers for which something is stored, also where one entry is `null`: the SDK would name none then, and
+ * nobody could tell a login that is missing from one that is damaged.
+ * @param {import("./sdk.d.ts").ModelRuntime} modelRuntime
+ * @param {Record<string, unknown>} auth what `auth.json` holds
+ */
+function nameStored(modelRuntime, auth) {
+  modelRuntime.listCredentials = async () => Object.keys(auth).map((providerId) => ({ providerId }));
 }
 
 /**

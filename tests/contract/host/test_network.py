@@ -150,7 +150,13 @@ def test_a_proxy_variable_that_is_no_address_refuses_the_session(
         host.session(workspace).load()
 
 
-@pytest.mark.parametrize("address", ["proxy:3128", "ftp://127.0.0.1:9", "http://", "http://%zz@127.0.0.1:9", "x", 9])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("proxy:3128", "ftp://127.0.0.1:9", "http://", "http://%zz@127.0.0.1:9", "x", 9),
+        *("http://127.0.0.1:9/path", "https://127.0.0.1:9/?query", "http://127.0.0.1:9#fragment"),
+    ],
+)
 def test_a_proxy_setting_that_is_no_address_refuses_the_session(
     host: RawHost, agent_directory: Path, workspace: Path, address: object
 ) -> None:
