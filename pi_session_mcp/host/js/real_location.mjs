@@ -1,6 +1,6 @@
-// Where a path really leads.
+// Where a path really leads, and whether a directory is there.
 
-import { readlink } from "node:fs/promises";
+import { readlink, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 
 const MAX_LINKS = 40;
@@ -32,4 +32,12 @@ export async function realLocation(path) {
     pending.push(...target.split(sep).reverse());
   }
   return real;
+}
+
+/** @param {string} path */
+export function isDirectory(path) {
+  return stat(path).then(
+    (seen) => seen.isDirectory(),
+    () => false,
+  );
 }

@@ -1,6 +1,5 @@
 // One Pi session, from `load` to `dispose`. Python decides what happens; this does it, one step at a time.
 
-import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { Commands } from "./commands.mjs";
@@ -9,7 +8,7 @@ import { Failure } from "./errors.mjs";
 import { grantedTools, shownImages } from "./granted.mjs";
 import { Outcomes } from "./outcome.mjs";
 import { OutputFiles } from "./outputs.mjs";
-import { realLocation } from "./real_location.mjs";
+import { isDirectory, realLocation } from "./real_location.mjs";
 import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
 import { builtinTools } from "./tools.mjs";
@@ -386,14 +385,6 @@ export class Session {
     if (!this.#session) throw new Failure("order");
     return this.#session;
   }
-}
-
-/** @param {string} path */
-function isDirectory(path) {
-  return stat(path).then(
-    (seen) => seen.isDirectory(),
-    () => false,
-  );
 }
 
 /** @param {unknown} name extensions may register anything; what is no usable name becomes one that is refused */
