@@ -203,7 +203,7 @@ def _matching(segments: Sequence[str], tree: _Tree) -> list[str]:
     return sorted(found, key=lambda path: path.encode("utf-16-be", "surrogatepass"))
 
 
-def _match(base: str, segments: Sequence[str], tree: _Tree) -> Iterator[str]:
+def _match(base: str, segments: Sequence[str], tree: _Tree, *, at_any_depth: bool = False) -> Iterator[str]:
     head, rest = segments[0], segments[1:]
     if head == patterns.ANY_DEPTH:
         yield from _match_any_depth(base, rest, tree)
@@ -212,17 +212,19 @@ def _match(base: str, segments: Sequence[str], tree: _Tree) -> Iterator[str]:
         paths = [_join(base, name) for name in _visible(base, tree) if patterns.matches_name(head, name)]
     else:
         paths = [] if head.startswith(".") else [_join(base, head)]
+    # Pi takes `a.ts/**` for the file `a.ts`, but not `*.ts/**` or `**/a.ts/**`.
+    is_file_enough = set(rest) == {patterns.ANY_DEPTH} and not patterns.is_glob(head) and not at_any_depth
     for path in paths:
-        if not rest and tree.kind(path) is not None:
-            yield path
-        elif rest and tree.is_directory(path):
+        if rest and tree.is_directory(path):
             yield from _match(path, rest, tree)
+        elif (not rest or is_file_enough) and tree.kind(path) is not None:
+            yield path
 
 
 def _match_any_depth(base: str, rest: Sequence[str], tree: _Tree) -> Iterator[str]:
     """At `base` and in each directory below it; links to directories are not gone into."""
     if rest:
-        yield from _match(base, rest, tree)
+        yield from _match(base, rest, tree, at_any_depth=True)
     else:
         yield base
     for name in _visible(base, tree):

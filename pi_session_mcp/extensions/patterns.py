@@ -5,6 +5,7 @@ They mean what they mean to Pi. No pattern costs more than its own length times 
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.extensions.outcomes import Condition, Unusable
@@ -78,7 +79,8 @@ def _exact(entry: str) -> str:
 
 def _excludes(pattern: str, file: str, root: str) -> bool:
     """Pi compares the pattern with the relative path, with the name alone, and with the whole path."""
-    parts = pattern.split("/")
+    written = pattern.split("/")
+    parts = [part for part, next_one in zip_longest(written, written[1:]) if not part == next_one == ANY_DEPTH]
     spellings = (file, file.rpartition("/")[2], f"{root}/{file}")
     return any(_matches(parts, spelling.split("/")) for spelling in spellings)
 
