@@ -258,6 +258,7 @@ def _extensions() -> tuple[Bound, ...]:
     return (
         Bound("a package's manifest", size(manifest.MAX_MANIFEST_BYTES), "`extension_load_failed`"),
         Bound("files of a package that are loaded", f"{entries.MAX_ENTRIES}", "`extension_load_failed`"),
+        Bound("names in one path of a package", f"{entries.MAX_DEPTH}", "`extension_load_failed`"),
         Bound("names that its patterns and folders look at", f"{entries.MAX_VISITED:,}", "`extension_load_failed`"),
         Bound("packages that it depends on", f"{dependencies.MAX_PACKAGES:,}", "the others are not looked at"),
         Bound("loading, opening, binding, each", seconds(_WAIT.creation_step_s), "`extension_load_failed`"),

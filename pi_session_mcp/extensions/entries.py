@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pi_session_mcp.extensions import patterns
 from pi_session_mcp.extensions.manifest import MANIFEST, read_manifest
 from pi_session_mcp.extensions.outcomes import Condition, Unusable
+from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MAX_ENTRIES: Final = 256
 MAX_VISITED: Final = 20_000
 """How many names a pattern may make us look at."""
+MAX_DEPTH: Final = 64
+"""How many names a path in the package may have: what one path costs grows with them."""
 
 _RESOURCES: Final = ("extensions", "skills", "prompts", "themes")
 _SUFFIXES: Final = (".ts", ".js")
@@ -128,9 +131,13 @@ class _Tree:
         real = self._real(path)
         if not real.is_file() or not os.access(real, os.R_OK):
             raise Unusable(Condition.BROKEN if not real.is_dir() else Condition.FORM_UNSUPPORTED)
+        if utf8_text(real) is None:  # nobody could tell Node of it
+            raise Unusable(Condition.FORM_UNSUPPORTED)
         return real
 
     def _real(self, path: str) -> Path:
+        if path.count("/") >= MAX_DEPTH:
+            raise Unusable(Condition.FORM_UNSUPPORTED)
         real = Path(os.path.realpath(self._directory / path, strict=True))
         if not real.is_relative_to(self._directory):
             raise Unusable(Condition.FORM_UNSUPPORTED)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.extensions.entries import MAX_DEPTH
 from pi_session_mcp.extensions.manifest import MAX_MANIFEST_BYTES
 from pi_session_mcp.extensions.outcomes import Condition
 from pi_session_mcp.extensions.pin import Pin
@@ -234,6 +236,27 @@ def test_folders_and_patterns_name_files_as_well(agent: Path, entries: Any) -> N
     install_package(agent, entries=entries, files={"src/index.ts": ""})
 
     assert paths(found(agent)) == (["src/index.ts"] if entries == ["./src"] else ["index.ts"])
+
+
+@pytest.mark.parametrize("entry", ["{}/a.ts", "*/{}/a.ts"])
+def test_a_path_may_have_as_many_names_as_its_limit_and_not_more(agent: Path, entry: str) -> None:
+    above = "/".join("d" * (MAX_DEPTH - 1))
+    written = entry.format("/".join("d" * (MAX_DEPTH - 1 - entry.count("*"))))
+    install_package(agent, entries=[written], files={f"{above}/a.ts": ""})
+    assert paths(found(agent)) == [f"{above}/a.ts"]
+
+    install_package(agent, entries=["d/" + written], files={f"d/{above}/a.ts": ""})
+    assert judge(PIN, Place(agent, ())).condition is Condition.FORM_UNSUPPORTED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is UTF-8")
+def test_an_entry_whose_name_is_not_utf_8_is_refused_and_another_such_name_is_no_matter(agent: Path) -> None:
+    directory = install_package(agent, entries=["*.ts"], files={"a.ts": ""})
+    (directory / os.fsdecode(b"odd-\xff.md")).write_text("")
+    assert "a.ts" in paths(found(agent))
+
+    (directory / os.fsdecode(b"odd-\xff.ts")).write_text("")
+    assert judge(PIN, Place(agent, ())).condition is Condition.FORM_UNSUPPORTED
 
 
 def test_an_absolute_entry_is_refused_also_when_it_is_in_the_package(agent: Path) -> None:
