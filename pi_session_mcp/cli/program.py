@@ -44,10 +44,19 @@ Example:
 
 
 class _Copyable:
-    """Help in which nothing is broken at a hyphen: what it names is there to be copied."""
+    """Help in which nothing is broken at a hyphen, for what it names is copied; and misuse that says of what it is."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # it is beside Typer's
+        except typer.TyperException as misunderstood:
+            if getattr(misunderstood, "ctx", None) is None:  # so it is for a value that is missing or too much
+                misunderstood.ctx = ctx  # type: ignore[attr-defined]  # for `_misuse`
+            raise
+        return rest
 
     def get_help(self, ctx: Any) -> str:
-        text: str = super().get_help(ctx)  # type: ignore[misc]  # it is beside Typer's
+        text: str = super().get_help(ctx)  # type: ignore[misc]  # the same
         return text.replace(_UNBREAKABLE, "-")
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

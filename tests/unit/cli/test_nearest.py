@@ -60,6 +60,29 @@ def test_the_nearest_name_is_told(arguments: str, meant: list[str], more: list[s
     assert " or ".join(meant) in told
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command", "option"),
+    [
+        ("doctor --json=yes", "doctor", "--json"),
+        ("setup --json=1 codex:user", "setup", "--verify"),
+        ("config init --coding=1", "config init", "--coding"),
+        ("config init --output", "config init", "--output"),
+        ("--version=1", "", "--version"),
+    ],
+)
+def test_a_value_that_is_missing_or_too_much_leads_to_the_help_of_its_command(
+    arguments: str, command: str, option: str
+) -> None:
+    answer = parse(arguments.split())(ReportStage())
+
+    assert isinstance(answer, Misuse)
+    assert answer.message == "An option is unknown or incomplete. Try: " + " ".join(
+        word for word in ("pi-session-mcp", command, "--help") if word
+    )
+    assert option in dict(answer.valid)["options"]
+    assert answer.nearest == ()
+
+
 def test_at_most_three_names_are_told_the_best_first() -> None:
     assert nearest("model", [f"model-{number}" for number in range(9)]) == ("model-0", "model-1", "model-2")
     assert nearest("mdoel-1", ["other", "model-2", "model-1"]) == ("model-1", "model-2")
