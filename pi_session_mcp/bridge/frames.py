@@ -3,7 +3,7 @@
 Time is linear in what arrives, however it is cut into chunks. What is no message is dropped, as if it was never sent.
 An answer is never dropped, or its call would wait in vain: it is repaired (half of a surrogate pair, bytes that are no
 UTF-8, a missing `jsonrpc`), and what cannot be repaired (a number that is not finite or too long, nesting that is too
-deep) becomes an error answer, if its id can be read.
+deep) becomes an error answer. Without an id that can be read it is one to nobody, of which whoever waits hears at once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
     try:
         batch = from_json(line, allow_inf_nan=False)
     except ValueError:
-        return []
+        return _repaired_batch(line)
     read = [_message(one, line) for one in batch if isinstance(one, dict)]
     return [message for message in read if message is not None]
 
@@ -140,6 +140,18 @@ def _repaired(line: bytes) -> JSONRPCMessage | None:
     return None if "method" in message else _message(message, line)
 
 
+def _repaired_batch(line: bytes) -> list[JSONRPCMessage]:
+    """The answers of a batch that is not strict JSON, or one error answer to nobody in place of them."""
+    try:
+        batch = _parsed(line) if len(line) <= MAX_REPAIRED_BYTES else None
+    except (ValueError, RecursionError):
+        batch = None
+    if not isinstance(batch, list):
+        return [_failed(None)] if _ANSWER_IN_BATCH.match(line[:_END_BYTES]) else []
+    read = [_message(one, line) for one in batch if isinstance(one, dict) and "method" not in one]
+    return [message for message in read if message is not None]
+
+
 def _parsed(line: bytes) -> object:
     """Raises `ValueError` and `RecursionError` for what cannot be repaired."""
     text = line.decode("utf-8", "replace")
@@ -179,16 +191,28 @@ _ID_FIRST: Final = re.compile(
 )
 _ANSWER_FIRST: Final = re.compile(rb"\{\s*(?:" + _VERSION + rb",\s*)?" + _ANSWER)
 _ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"(?:,\s*" + _VERSION + rb")?\}\Z")
+_ANSWER_IN_BATCH: Final = re.compile(
+    rb"\s*\[\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb",\s*(?:" + _VERSION + rb",\s*)?)?" + _ANSWER
+)
+_ENDLESS_ID_FIRST: Final = re.compile(rb"\{\s*(?:" + _VERSION + rb',\s*)?"id"\s*:\s*-?\d{19}')
+"""An id that is longer than any of ours."""
 _END_BYTES: Final = 512
 
 
 def _failed_by_its_ends(line: bytes) -> JSONRPCError | None:
-    """An error answer for a line that cannot be read but where its id stands, before or after the answer itself."""
+    """An error answer for a line that cannot be read but where its id stands, before or after the answer itself.
+
+    What is certainly an answer, but has no such id, is one to nobody, as an id of another's is.
+    """
     start, end = line[:_END_BYTES], line[-_END_BYTES:]
     found = _ID_FIRST.match(start)
     if found is None and _ANSWER_FIRST.match(start):
         found = _ID_LAST.search(end)
-    return None if found is None else _failed(_read_id(json.loads(found[1].decode("utf-8", "replace"))))
+        if found is None:
+            return _failed(None)
+    if found is None:
+        return _failed(None) if _ENDLESS_ID_FIRST.match(start) and b'"method"' not in line else None
+    return _failed(_read_id(json.loads(found[1].decode("utf-8", "replace"))))
 
 
 # --- errors that may be told -----------------------------------------------------------------------------------------

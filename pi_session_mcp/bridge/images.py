@@ -22,6 +22,7 @@ MAX_PIXELS: Final = 36_000_000
 ShownType: TypeAlias = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 """What models take (and what Pi's own `read` shows them)."""
 
+_NO_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 _MIME_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}")
 _JPEG_SIZES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """The markers of JPEG that are followed by the image's size (ITU-T T.81, table B.1)."""
@@ -37,11 +38,11 @@ class Image:
 
 
 def decoded(data: object) -> bytes | None:
-    """The bytes of a base64 text, `None` if it is none."""
+    """The bytes of a base64 text, `None` if it is none. It may be cut into lines, as many encoders do."""
     if not isinstance(data, str):
         return None
     try:
-        return binascii.a2b_base64(data, strict_mode=True)
+        return binascii.a2b_base64(data.translate(_NO_LINE_ENDS), strict_mode=True)
     except ValueError:
         return None
 

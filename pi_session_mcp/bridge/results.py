@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from binascii import b2a_base64
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -164,8 +165,7 @@ def _add_media(what: str, data: object, said_type: object, texts: list[str], ima
         return
     shown = None if images is None or len(images) == MAX_IMAGES else shown_type(content)
     if images is not None and shown is not None:
-        assert isinstance(data, str)
-        images.append(Image(len(texts), data, shown))
+        images.append(Image(len(texts), b2a_base64(content, newline=False).decode(), shown))
     texts.append(f"[{what} left out: {shown or named_type(said_type)}, {len(content)} bytes.]")
 
 

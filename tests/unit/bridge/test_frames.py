@@ -96,6 +96,10 @@ DEEP = b"[" * 300 + b"]" * 300
         (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}', None),
         (b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse"}}', None),
         (b'{"jsonrpc":"2.0","id":true,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":%s,"result":{}}' % (b"9" * 5000), None),
+        (b'{"id": -%s, "result":{}}' % (b"9" * 5000), None),
+        (b'{"result":{},"id":%s}' % (b"9" * 5000), None),
+        (b'{"result":{"n":NaN},"_meta":{"id":1}}', None),
     ],
 )
 def test_an_answer_that_cannot_be_taken_is_an_error_at_once(line: bytes, number: int | str | None) -> None:
@@ -141,6 +145,33 @@ def test_a_batch_is_the_messages_in_it() -> None:
     assert [type(one) for one in read_messages(batch)] == [JSONRPCResponse, JSONRPCNotification, JSONRPCError]
     assert read_messages(b"[") == read_messages(b"[]") == read_messages(b"no json") == []
     assert len(read_messages(b'{"id":1,"result":{}}')) == 1
+
+
+def test_a_batch_that_needs_repair_is_the_answers_in_it() -> None:
+    (first, second) = read_messages(b'[{"id":1,"result":{"a":"\\ud800"}},{"id":3,"method":"m"},7,{"id":2}]')
+    assert first == JSONRPCResponse(jsonrpc="2.0", id=1, result={"a": "\ufffd"})
+    assert isinstance(second, JSONRPCError)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'[{"jsonrpc":"2.0","id":1,"result":{"n":NaN}}]',
+        b' [ {"id":1,"result":{"n":%s}}]' % DEEP,
+        b'[{"error":NaN,"id":1}]',
+        b'[{"id":1,"result":{"a":"\xff%s"}}]' % (b"x" * MAX_REPAIRED_BYTES),
+    ],
+)
+def test_a_batch_that_cannot_be_repaired_is_an_error_to_nobody(line: bytes) -> None:
+    assert read_messages(line) == [JSONRPCError(jsonrpc="2.0", error=ErrorData(code=UNREADABLE, message=""), id=None)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'[INFO] {"id":1,"result":NaN}', b'[{"method":"m","params":NaN}]', b'{"id":%s,"method":"m"}' % (b"9" * 5000)],
+)
+def test_words_that_only_look_like_an_answer_are_dropped(line: bytes) -> None:
+    assert read_messages(line) == []
 
 
 def test_a_message_is_read() -> None:

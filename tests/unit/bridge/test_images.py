@@ -84,6 +84,12 @@ def test_a_type_is_named_only_if_it_has_the_form_of_one(said: object, name: str)
     assert named_type(said) == name
 
 
-@pytest.mark.parametrize(("data", "content"), [("AAAA", bytes(3)), ("", b""), ("A", None), ("é", None), (7, None)])
-def test_base64_is_decoded_strictly(data: object, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("data", "content"),
+    [
+        *(("AAAA", bytes(3)), ("", b""), ("A", None), ("é", None), (7, None)),
+        *(("AA\nAA\r\n", bytes(3)), ("AAAA ", None), ("A\nA", None), ("AA-_", None), ("AAAA\u2003", None)),
+    ],
+)
+def test_base64_is_decoded_strictly_but_for_its_lines(data: object, content: bytes | None) -> None:
     assert decoded(data) == content
