@@ -54,7 +54,9 @@ _NO_LOGIN: Final = (
 _EXISTS: Final = (
     "Edit or remove what is there (`pi-session-mcp config check` reads it), or name another file with --output."
 )
-_UNWRITABLE: Final = "Name a file in a directory that exists and that you can write to, with --output."
+_UNWRITABLE: Final = (
+    "Name a file in a directory that exists and that you can write to, with --output, or make room on its disk."
+)
 _NO_HOME: Final = "Set HOME, or name the file with --output."
 
 
@@ -163,13 +165,22 @@ def _place(wanted: Wanted) -> tuple[Path, bool]:
     """The file to write, absolute, and whether it is the one at the default place, whose directory may be made."""
     from pi_session_mcp.config.place import default_place
 
-    named = wanted.output or os.environ.get(VARIABLE)
-    if named:
+    if wanted.output:
+        return Path.cwd() / _expanded(wanted.output), False
+    if named := os.environ.get(VARIABLE):
         return Path.cwd() / Path(named), False
     usual = default_place(os.environ)
     if usual is None:
         raise Stop(failed("home_missing", _NO_HOME))
     return usual, True
+
+
+def _expanded(written: str) -> Path:
+    """With the home directory for `~`, which the shell leaves as it is in `--output=~/pi.json`."""
+    try:
+        return Path(written).expanduser()
+    except RuntimeError:  # there is no such user, or no home
+        return Path(written)
 
 
 def _is_read_by_commands(path: Path) -> bool:

@@ -183,6 +183,15 @@ def test_a_directory_that_is_not_there_is_not_made(shell: Shell, pi: Path) -> No
     assert pi.exists()
 
 
+@pytest.mark.parametrize("words", [("--output", "~/c.json"), ("--output=~/c.json",)])
+def test_a_home_that_the_shell_has_not_put_in_is_put_in(words: tuple[str, ...], shell: Shell, pi: Path) -> None:
+    written = report(init(shell, "--model", "plain", *words))
+
+    assert written["ok"], written
+    assert (shell.home / "c.json").is_file()
+    assert pi.exists()
+
+
 def test_what_is_missing_without_a_terminal_is_refused_with_the_names_to_choose_from(shell: Shell, pi: Path) -> None:
     model = report(init(shell))
     (pi / "auth.json").write_text('{"anthropic": {"type": "api_key", "key": "CANARY"}}')
