@@ -77,15 +77,17 @@ class Child:
         self.send_raw(json.dumps(message).encode() + b"\n")
 
     def send_raw(self, data: bytes) -> None:
-        """Send bytes."""
+        """Send bytes. A server that has ended by itself does not get them; who waits for an answer sees that end."""
         assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(data)
+            self.process.stdin.flush()
 
     def close_stdin(self) -> None:
         """End the input."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
 
     def signal(self, number: int) -> None:
         """Send a signal to the server, and to nobody else."""
