@@ -42,20 +42,13 @@ def test_what_a_client_leaves_behind_is_ended_before_anything_goes_on(operator: 
     assert operator.fence_is_free()
 
 
+@pytest.mark.parametrize("trouble", ["hold_after", "stops_guardian"])
 @pytest.mark.parametrize("verb", ["get", "add"])
-def test_a_client_that_takes_no_signal_and_never_ends_is_ended(operator: Operator, verb: str) -> None:
-    operator.stub.behave("claude", verb, ignores_term=True, hold_after=True, leaves="session")  # type: ignore[arg-type]
-    code = operator.code("apply", command_within_s=3)
-    assert code == {"get": "inspect_failed", "add": "apply_failed_recovery_pending"}[verb]
-    assert operator.running() == []
-    assert operator.fence_is_free()
-    operator.stub.behave("claude", verb)  # type: ignore[arg-type]
-    assert operator.code("apply") == {"get": "applied", "add": "pending_recovered"}[verb]
-
-
-@pytest.mark.parametrize("verb", ["get", "add"])
-def test_a_client_that_stops_its_guardian_holds_nobody_up(operator: Operator, verb: str) -> None:
-    operator.stub.behave("claude", verb, stops_guardian=True, ignores_term=True, leaves="session")  # type: ignore[arg-type]
+def test_a_client_that_takes_no_signal_and_never_ends_or_stops_its_guardian_is_ended(
+    operator: Operator, verb: str, trouble: str
+) -> None:
+    stubborn = {"ignores_term": True, "leaves": "session", trouble: True}
+    operator.stub.behave("claude", verb, **stubborn)  # type: ignore[arg-type]
     code = operator.code("apply", command_within_s=3)
     assert code == {"get": "inspect_failed", "add": "apply_failed_recovery_pending"}[verb]
     assert operator.running() == []
