@@ -3,13 +3,16 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format generate bench acceptance canary audit docs clean
+.PHONY: help setup demo test format generate bench acceptance canary audit lock docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.installed
 DOCS := .venv/.installed-docs
+LOCK ?= tools/development.lock
+# Everybody works with the same versions of the development tools; LOCK= takes the newest ones.
+INSTALL := -m pip install --disable-pip-version-check --quiet $(if $(LOCK),--constraint $(LOCK))
 BENCH := .venv/.installed-bench
 SITE := rm -rf build/site && $(BIN)/python -m sphinx -q -E -W --keep-going -c tools/site -d build/doctrees . build/site
 # More workers than two processors: a test often waits for a process of its own.
@@ -28,6 +31,7 @@ help:
 	@echo 'make acceptance    try setup and work with real MCP clients in throw-away homes; one target: TARGETS=codex:user'
 	@echo 'make canary   try other versions of the Pi SDK than the pinned one; all contract tests: CANARY=--whole'
 	@echo 'make audit    ask for advisories about what a release brings'
+	@echo 'make lock     write tools/development.lock anew: the newest versions of the development tools'
 	@echo 'make clean    remove everything that make created'
 
 setup: $(STAMP)
@@ -86,19 +90,22 @@ canary: setup
 audit: $(STAMP)
 	@$(BIN)/python tools/audit.py
 
+lock:
+	@sh tools/make_lock.sh $(PYTHONS)
+
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache build dist
 	rm -rf tools/js/node_modules .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml
-	@sh tools/make_environment.sh $(PYTHONS)
+$(STAMP): pyproject.toml $(LOCK)
+	@LOCK='$(LOCK)' sh tools/make_environment.sh $(PYTHONS)
 	@touch $(STAMP)
 
 $(DOCS): $(STAMP)
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]' </dev/null
+	@$(BIN)/python $(INSTALL) --editable '.[docs]' </dev/null
 	@touch $(DOCS)
 
 $(BENCH): $(STAMP)
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[bench]' </dev/null
+	@$(BIN)/python $(INSTALL) --editable '.[bench]' </dev/null
 	@touch $(BENCH)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Create .venv with the first usable Python among the arguments, and install this checkout into it.
 # A name on PATH is not enough: version managers leave shims that only print an error, and Debian splits off ensurepip.
+# LOCK names the file that holds every package to a version; without it, the newest ones are taken.
 set -eu
 
 usable() {
@@ -25,4 +26,4 @@ if ! usable .venv/bin/python; then
 fi
 
 echo 'Installing pi-session-mcp and its development tools into .venv' >&2
-.venv/bin/python -m pip install --disable-pip-version-check --quiet --editable '.[node,dev]' </dev/null
+.venv/bin/python -m pip install --disable-pip-version-check --quiet ${LOCK:+--constraint "$LOCK"} --editable '.[node,dev]' </dev/null

@@ -47,7 +47,16 @@ NAVIGATION: Final = {
         "host-protocol",
     ),
     "Explanation": ("architecture", "threat-model", "scope", "performance", "adr/index"),
-    "Project": ("acceptance", "acceptance-record", "releasing", "/CONTRIBUTING", "/AGENTS", "/CHANGELOG", "/README"),
+    "Project": (
+        "acceptance",
+        "acceptance-record",
+        "releasing",
+        "/CONTRIBUTING",
+        "/SECURITY",
+        "/AGENTS",
+        "/CHANGELOG",
+        "/README",
+    ),
 }
 """The pages below docs/, in the order of the navigation; what begins with a slash stands beside docs/."""
 
