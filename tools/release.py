@@ -4,7 +4,7 @@
     python tools/release.py build dist
     python tools/release.py compare dist
 
-Each prints one line for each fault and exits with 1 if there is one. The registry is the one that pip is configured for.
+Each prints one line for each fault and exits with 1 if there is one. The registry is the one of pip's configuration.
 """
 
 from __future__ import annotations
