@@ -11,6 +11,7 @@ import { filesAreSettled } from "./files_settled.mjs";
 import { BadFrame, decodeFrame, encodeFrame, LineReader, PROTOCOL_VERSION } from "./frames.mjs";
 import { Network, Route } from "./network.mjs";
 import { noteUncaught } from "./lost_output.mjs";
+import { Rest } from "./rest.mjs";
 import { greetingOf, loadSdk } from "./sdk.mjs";
 import { Session } from "./session.mjs";
 
@@ -56,6 +57,7 @@ class Host {
   #sdk;
   #entry = "";
   #network = new Network();
+  #rest = new Rest();
   /** @type {string | undefined} */
   #python;
   /** @type {Apart | undefined} */
@@ -82,7 +84,7 @@ class Host {
   /** @param {Request | import("./sdk.d.ts").Done} frame */
   #take(frame) {
     if ("done" in frame) this.#calls.settle(frame);
-    else void this.#answer(frame);
+    else void this.#rest.after(this.#answer(frame));
   }
 
   /** @param {Request} request */
@@ -98,6 +100,7 @@ class Host {
 
   /** @param {object} frame */
   #send(frame) {
+    this.#rest.disturb();
     if (!this.#ending) this.#channel.write(encodeFrame(frame));
   }
 
