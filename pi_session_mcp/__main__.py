@@ -1,7 +1,7 @@
 """Start of the program: `pi-session-mcp` and `python -m pi_session_mcp`.
 
-What a client starts, `serve`, takes the short way: it imports nothing of the command line, and nothing that somebody's
-variables put in the way of the standard library or of our dependencies.
+Clients start `serve` and do not wait long for it, so `serve` imports nothing of the command line. It also drops what
+environment variables put in front of the standard library and of our dependencies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORDS: dict[int, tuple[str, str]] = {
 
 
 def _leave(number: int, _frame: object) -> None:
-    """End at once, in the words of the command line: nothing has begun, so there is nothing to end but us."""
+    """End at once with the command line's message. Nothing has been started yet, so nothing else has to be ended."""
     _take_no_signals()
     status, (code, sentence) = 128 + number, _WORDS[number]
     try:
@@ -31,14 +31,17 @@ def _leave(number: int, _frame: object) -> None:
         elif sys.argv[1:] != ["serve"]:
             os.write(2, f"pi-session-mcp: {sentence}\n".encode("ascii"))
     except OSError:
-        pass  # nobody is there to be told
+        pass  # standard error is closed, so the message is lost
     finally:
         os._exit(status)
 
 
 def _leave_at_signals() -> None:
     for number in _WORDS:
-        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:  # else we are to ignore it
+        if signal.getsignal(number) in {
+            signal.SIG_DFL,
+            signal.default_int_handler,
+        }:  # our parent wants us to ignore other settings
             signal.signal(number, _leave)
 
 
@@ -47,14 +50,14 @@ def _take_no_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-# An interrupt amid imports would show paths, or be lost. Not in `main`: who calls that has lines of its own before.
+# At import time and not in `main`: an interrupt during the imports below would print a trace with paths, or be lost.
 _leave_at_signals()
 
 
 def main() -> int:
     """Run the command in `sys.argv` and return its exit status. `serve` does not return."""
     status = _run(sys.argv[1:])
-    _take_no_signals()  # all is said, and an interrupt of the interpreter's own end would show
+    _take_no_signals()  # an interrupt while the interpreter shuts down would print a trace
     return status
 
 
@@ -74,7 +77,7 @@ def _run(arguments: list[str]) -> int:
             return 1
         return 0
     if arguments[:1] == ["doctor"]:
-        sys.dont_write_bytecode = True  # it promises to write nothing, and that is a file as well
+        sys.dont_write_bytecode = True  # doctor promises to write no file, and .pyc files are files
     from pi_session_mcp.cli.app import main as command_line
 
     return command_line()
@@ -83,15 +86,17 @@ def _run(arguments: list[str]) -> int:
 def _shake_off_the_environment() -> None:
     """Undo what `PYTHON*` and `OTEL_*` variables did to the interpreter and would do to libraries.
 
-    A warning made an error, or a tracer that is not installed, would end an import; a module of the same name in
-    `PYTHONPATH` or in the working directory would be taken for ours.
+    Imports would fail if warnings were errors, or if a tracer was named that is not installed. A module in `PYTHONPATH`
+    or in the working directory that has the name of one of ours would be imported instead of it.
     """
     sys.path[:] = _own_path()
-    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)  # or one number stops us for minutes
+    sys.set_int_max_str_digits(
+        sys.int_info.default_max_str_digits
+    )  # without this limit, parsing one long number takes minutes
     if os.environ.get("PYTHONTRACEMALLOC"):
         import tracemalloc
 
-        tracemalloc.stop()  # with it, our imports take ten times as long
+        tracemalloc.stop()  # tracing makes our imports ten times as slow
     if "warnings" in sys.modules or sys.warnoptions:
         import warnings
 
@@ -110,13 +115,13 @@ def _own_path() -> list[str]:
     named = os.environ.get("PYTHONPATH")
     if not named:
         return path[:]
-    # An empty entry is the working directory, too.
+    # An empty entry means the working directory.
     added = {os.path.abspath(entry) for entry in named.split(os.pathsep)} - _installed()
     return [entry for entry in path if entry not in added]
 
 
 def _installed() -> set[str]:
-    """Directories that are ours or Python's, whoever else names them."""
+    """Directories of this package and of Python. They stay on the path even if `PYTHONPATH` names them too."""
     import site
 
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

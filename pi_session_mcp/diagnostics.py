@@ -1,6 +1,6 @@
 """Diagnostics: what may be said on stderr, one JSON object a line. Pure.
 
-Only the fields below can be said at all, so a diagnostic cannot carry a path, a prompt or a foreign text.
+A diagnostic has the fields below and no others, so it cannot carry a path, a prompt or a foreign text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Diagnostic:
 
     `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
     `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
-    `workspace` is an alias. `left_out` counts files by the word that says why they were.
+    `workspace` is an alias. `left_out` maps each reason for leaving files out to how many were left out for it.
     `agent_directory_variable` says why `PI_CODING_AGENT_DIR` was ignored.
     """
 

@@ -129,10 +129,10 @@ class ExitStatus(IntEnum):
 class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not an error of the program
     """An operation was refused with a stable code; nothing was lost.
 
-    `stage` is set when a session's creation failed, and `extension` (`<name>@<version>`, as configured) when one
-    pinned extension is known to be the reason; `server` and `tool` (aliases, as configured) when an external MCP
-    server is, with the number of tools that were discovered there. `reason` is a word of ours for what the code leaves
-    open. None of them carries foreign text.
+    `stage` is set when creating a session failed. `extension` (`<name>@<version>`, as configured) is set when one
+    pinned extension is known to be the cause. `server` and `tool` (aliases, as configured) are set when an external MCP
+    server is the cause, with the number of tools that it offered. `reason` is one of our words and says more than the
+    code does. None of these carries foreign text.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The whole thing end to end with a scripted loopback model."""
+"""The demonstration: the whole program at work, with a scripted model on a loopback port."""

@@ -54,7 +54,7 @@ class Tools:
         return frozenset(view["id"] for view in (await self._call("pi_session_list"))["sessions"])
 
     async def prompt(self, session: str, prompt: str, *, wait_ms: int = _TURN_LIMIT_MS) -> Turn:
-        """Start a turn and wait for its end, at most so long."""
+        """Start a turn and wait until it ends or the time has passed."""
         return _turn(await self._call("pi_session_prompt", sessionId=session, prompt=prompt, waitMs=wait_ms))
 
     async def turn(self, session: str, turn: str) -> Turn:
@@ -80,14 +80,14 @@ class Tools:
 
 
 def completed(turn: Turn) -> str:
-    """The whole answer of a turn that was completed. Raises `NotSeen` for any other state, and for a part of one."""
+    """The answer of a completed turn. Raises `NotSeen` if the turn is in another state or its answer was cut."""
     require(turn.state == "completed", f"The turn is {turn.state}, not completed.")
     require(turn.finish == "complete", "The answer is not complete.")
     return turn.answer
 
 
 def _refusal(tool: str, code: str) -> tuple[str, ...]:
-    """What is told of an error; its message is looked up, not repeated."""
+    """Our own words for an error: its code, and our message for that code. The server's text is not repeated."""
     if code not in set(Code):
         return (f"{tool} was not answered as it should be.",)
     told = (f"{tool}: {code} ({MESSAGES[Code(code)]})",)

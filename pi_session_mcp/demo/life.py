@@ -1,4 +1,4 @@
-"""One life of the server: started, connected to, used, ended, and looked for afterwards."""
+"""One run of the server: start it, connect to it, use it, end it, and look whether anything of it is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.demo.world import World
 
 _LEAST_PROCESSES: Final = 3
-"""The server, a keeper and a Pi host; fewer means that we did not see them, not that they were not there."""
+"""The server, a keeper and a Pi host. If fewer were seen, the look came at a wrong moment, and the step failed."""
 
 
 async def live(steps: Steps, world: World) -> None:
@@ -26,11 +26,11 @@ async def live(steps: Steps, world: World) -> None:
     async with AsyncExitStack() as lifetime:
         async with AsyncExitStack() as conversation:
             opening = _Opening(world, lifetime, conversation)
-            # No limit around it, since what it opens stays open; the client has one for each request.
+            # No time limit around this step: what it opens has to stay open. The client limits each request.
             if not await steps.take("The server answers the handshake", opening.shake_hands, within_s=math.inf):
                 return
             whole = await Walk(opening.client, world).take(steps)
-        # Also after a step that was not seen: whatever happened, nothing may be left behind.
+        # Also after a step that failed: nothing may be left behind.
         await steps.take("The server ends and leaves nothing", lambda: _end(opening.server, world, whole=whole))
 
 
@@ -51,8 +51,8 @@ class _Opening:
         client = Client(self.server.transport(), read_timeout_seconds=STEP_LIMIT_S)
         try:
             self.client = await self._conversation.enter_async_context(client)
-        except Exception:  # noqa: BLE001 - the client's texts are foreign; what counts is that it got no answer
-            await self.server.end()  # then it has said all that it had to say
+        except Exception:  # noqa: BLE001 - the client library's texts are foreign; all that matters is that no answer came
+            await self.server.end()  # after its end, all of its diagnostics have arrived
             raise NotSeen("The server did not answer.", *self.server.said) from None
         return Seen.lines(f"MCP {self.client.protocol_version}")
 

@@ -1,7 +1,7 @@
 """A scripted language model, for the demo and tests: a loopback endpoint that answers chat completions as told.
 
 It speaks the streaming half of the OpenAI chat-completions interface, which is what Pi's `openai-completions` uses.
-What it answers is decided by the last user message of a request, so that many sessions can share one endpoint.
+The last user message of a request decides what it answers, so that many sessions can share one endpoint.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Send the headers, then nothing until the client leaves."""
+    """Send the headers, then wait until the client closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Lie:
-    """Answer with success and a stream that is none."""
+    """Answer with status 200 and a body that is no event stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Answer with this text in so many chunks, `gap_s` seconds apart."""
+    """Answer with this text in `chunks` parts, `gap_s` seconds apart."""
 
     text: str
     chunks: int
@@ -119,7 +119,7 @@ _RETRIED = Fail | Stall | Silence | Drop | Lie | Finish
 
 
 class _Traffic:
-    """What the handlers' threads and the endpoint's owner share; `changed` guards all of it."""
+    """The state that the handlers' threads share with the endpoint's owner. `changed` guards all of it."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ class ScriptedModel:
 
     @property
     def open_connections(self) -> int:
-        """Connections whose client is still waiting or being answered; each request has its own."""
+        """Connections on which a client waits or is being answered. Each request has a connection of its own."""
         with self._traffic.changed:
             return len(self._traffic.connections)
 
@@ -215,11 +215,11 @@ class ScriptedModel:
         self._traffic.script(match, steps or (Say("ok"),))
 
     def wait_until_requested(self, count: int, timeout_s: float = 20) -> bool:
-        """Wait until so many requests have arrived; whether they have."""
+        """Wait until `count` requests have arrived, and return whether they have."""
         return self._wait_until(lambda: len(self._traffic.requests) >= count, timeout_s)
 
     def wait_until_idle(self, timeout_s: float = 20) -> bool:
-        """Wait until no connection is open; whether that is so."""
+        """Wait until no connection is open, and return whether none is."""
         return self._wait_until(lambda: not self._traffic.connections, timeout_s)
 
     def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -237,7 +237,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that left is no error of ours; anything else shows as the missing answer that it is."""
+        """Say nothing: a client that left is no error, and any other error shows as a missing answer."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -274,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_head(HTTPStatus.OK, "text/event-stream")
                 self.wfile.write(b"data: this is no JSON\n\n")
             case Drop(text):
-                # A length that is not kept, or the closed connection would look like a regular end.
+                # We announce more bytes than we send. Otherwise the closed connection would look like a regular end.
                 self._send_head(HTTPStatus.OK, "text/event-stream", length=1_000_000)
                 self.wfile.write(_event(body, {"role": "assistant", "content": text}, None))
             case _:
@@ -292,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_head(self, status: int, content_type: str, length: int | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
-        # One request a connection, so that an open connection means a request that is not over.
+        # One request per connection, so that an open connection means a request that is not over.
         self.send_header("Connection", "close")
         if length is not None:
             self.send_header("Content-Length", str(length))
@@ -345,7 +345,7 @@ def _deltas(
 
 
 def tool_results(body: dict[str, Any]) -> list[str]:
-    """The texts of the tool results since the last user message of a request."""
+    """The texts of all tool results that follow the last user message of a request."""
     _, since = _last_turn(body["messages"])
     return [_text(message.get("content")) for message in since if message.get("role") == "tool"]
 

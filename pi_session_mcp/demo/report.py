@@ -11,8 +11,8 @@ from typing import TypeAlias
 class DemoStep:
     """One step: what was to happen, whether it was seen to happen, how long it took, and what was seen.
 
-    `detail` holds lines such as an answer's text or a diff, made by the demonstration itself: no path of this machine.
-    Of a step that was not seen it holds what went wrong and, where known, what to do.
+    `detail` holds lines such as an answer's text or a diff. The demonstration makes these itself, so they name no path
+    of this machine. If the step was not seen, `detail` says what went wrong and, where we know it, what to do.
     """
 
     name: str
@@ -23,13 +23,13 @@ class DemoStep:
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """The steps that were tried, in the order in which they ended. The first that was not seen ends the attempt."""
+    """The steps that were tried, in the order in which they ended. None is tried after one that was not seen."""
 
     steps: tuple[DemoStep, ...]
 
 
 OnBegin: TypeAlias = Callable[[str], None]
-"""Told of each step by its name before it begins, from the thread that called `run`."""
+"""Called with the name of each step before the step begins, in the thread that called `run`."""
 
 OnStep: TypeAlias = Callable[[DemoStep], None]
-"""Told of each step as soon as it ended, from the thread that called `run`."""
+"""Called with each step as soon as the step has ended, in the thread that called `run`."""

@@ -1,4 +1,4 @@
-"""The demonstration itself: server, client, Pi and model, from nothing to nothing."""
+"""The demonstration: starts server, client, Pi and model, and leaves nothing of them behind."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(on_step: OnStep, on_begin: OnBegin = lambda _: None) -> DemoReport:
-    """Take every step, telling `on_step` of each; what fails is a step with `ok=False`, not an exception.
+    """Take every step and call `on_step` with each. A step that fails has `ok=False`; it raises nothing.
 
-    A signal ends the demonstration: it is delivered to whoever handled it before, once nothing is left of what was
-    started. Exceptions of the callbacks are passed on, likewise. Call it from the main thread.
+    A signal ends the demonstration. Once nothing is left of what was started, the signal is passed to the handler that
+    was set before. In the same way exceptions of the callbacks are raised at the end. Call this from the main thread.
     """
-    # What the client's library has to say is foreign text, and the steps say what matters.
+    # The client library logs foreign text. The steps say what matters.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     logging.getLogger("mcp").propagate = False
     steps = Steps(on_begin, on_step)
@@ -49,14 +49,14 @@ def run(on_step: OnStep, on_begin: OnBegin = lambda _: None) -> DemoReport:
 
 
 def _heeded(handlers: Mapping[signal.Signals, object]) -> list[signal.Signals]:
-    """The signals to listen to: not those that our parent wants us to ignore."""
+    """The signals that we handle. Signals that our parent wants us to ignore are not among them."""
     return [number for number, handler in handlers.items() if handler is not signal.SIG_IGN]
 
 
 async def _until_signal(act: Callable[[], Awaitable[None]], *numbers: signal.Signals) -> signal.Signals | None:
-    """Do `act`; a signal cancels it, and is returned once `act` has cleaned up. Further signals change nothing.
+    """Await `act`. A signal cancels it and is returned once `act` has cleaned up. Further signals change nothing.
 
-    Without this a signal's exception could come anywhere, and asyncio's own way of cancelling ends shielded cleanups.
+    Otherwise a signal would raise an exception at any line, and asyncio's own cancelling would cut cleanups short.
     """
     heard: list[signal.Signals] = []
 
@@ -89,14 +89,14 @@ async def _no_directory() -> Seen:
 async def _look_for_runtime(world: World) -> Seen:
     found = await status_async(NothingAsked(), world.environment(os.environ), world.root)
     if not found.ok:
-        # Where nothing is installed, installing is what to do, even if Node is missing: that command knows more.
+        # If nothing is installed, we name `runtime install`, even without Node: that command says what to do.
         code = found.sdk.code if found.sdk.code is not RuntimeCode.OK else found.node.code
         raise NotSeen(code.value, str(REMEDIATIONS[code]))
     return Seen.lines(f"Node {found.node.version}, Pi SDK {found.sdk.version}")
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first exception in a group: callers of ours know plain ones only."""
+    """The first exception in a group, because our callers expect plain exceptions."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

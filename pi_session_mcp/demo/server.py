@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.demo.world import World
 
 END_WITHIN_S: Final = 20.0
-"""The server itself gives up after 15 s; one that is still there after this is killed."""
+"""A server ends itself after 15 s at the latest. If it is still there after this time, we kill it."""
 _REAP_WITHIN_S: Final = 5.0
 _LINE_LIMIT_BYTES: Final = 8 * 1024 * 1024
 _SAID_LIMIT: Final = 8
@@ -44,7 +44,7 @@ class Family:
     members: frozenset[tuple[int, str]]
 
     def alive(self) -> int:
-        """How many of them run now; one that only waits to be reaped does not. Raises `OSError` or `ValueError`."""
+        """How many of these processes run now. A zombie does not count. Raises `OSError` or `ValueError`."""
         return len(self.members & {(row.pid, row.start) for row in scan() if not row.ended})
 
 
@@ -68,7 +68,7 @@ class RunningServer:
 
     @asynccontextmanager
     async def transport(self) -> AsyncIterator[TransportStreams]:
-        """What an MCP client talks through; leaving it does not end the server."""
+        """The two streams that an MCP client needs. Leaving this block does not end the server."""
         yield self._from_server, self._to_server
 
     def family(self) -> Family:
@@ -78,7 +78,7 @@ class RunningServer:
         return Family(frozenset((row.pid, row.start) for row in tree if not row.ended))
 
     async def end(self) -> int:
-        """Close its input, as a client does, and return its exit status; a server that does not end is killed.
+        """Close the server's input, as a client does, and return its exit status. A server that does not end is killed.
 
         Doing so again changes nothing.
         """
@@ -107,7 +107,7 @@ class RunningServer:
             stream.close()
 
     async def deliver(self) -> None:
-        """Hand the server's messages to the client; once that has left, read on, so that the server is not blocked."""
+        """Pass the server's messages to the client. Read on after the client has left, or the server would block."""
         lines = BufferedByteReceiveStream(self._stdout)
         async with _drained(self._stdout), self._to_client:
             while True:
@@ -162,7 +162,7 @@ async def running_server(world: World, *, end_within_s: float = END_WITHIN_S) ->
 
 
 def _message(line: bytes) -> SessionMessage | Exception:
-    """A line from the server; one that is no message is a value for the client to judge."""
+    """The message in a line. A line that is no message becomes an exception, as the client library expects."""
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
@@ -181,7 +181,7 @@ def _code(line: bytes) -> str | None:
 
 @asynccontextmanager
 async def _drained(stream: ByteReceiveStream) -> AsyncIterator[None]:
-    """However the block ends, read on until the stream does: a server that cannot write could not end."""
+    """Keep reading until the stream ends, however the block ends: a server that cannot write cannot end."""
     try:
         with suppress(*_GONE, anyio.IncompleteRead, anyio.DelimiterNotFound):
             yield

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pi_session_mcp.demo.report import OnBegin, OnStep
 
 STEP_LIMIT_S: Final = 60.0
-"""Far more than any step takes; what has not happened by then is counted as not happening."""
+"""Far more than any step takes. If a step has not happened by then, it counts as not seen."""
 
 
 class NotSeen(Exception):  # noqa: N818 - a finding, which becomes a step of the report
-    """What a step promised did not happen. `told` says what happened instead and what to do, in words of ours."""
+    """A step did not happen as it should. `told` says in our own words what happened instead, and what to do."""
 
     def __init__(self, *told: str) -> None:
         super().__init__(*told)
@@ -37,13 +37,13 @@ def require(seen: object, *told: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a person is shown of a step that happened."""
+    """The lines that a person sees below a step."""
 
     detail: tuple[str, ...] = ()
 
     @classmethod
     def lines(cls, *lines: str) -> Seen:
-        """A step with these lines below it; a line that holds line ends becomes several."""
+        """A step with these lines below it. Text with line ends becomes several lines."""
         return cls(tuple(part for line in lines for part in line.splitlines()))
 
 
@@ -61,11 +61,11 @@ class Steps:
         return DemoReport(tuple(self._taken))
 
     async def take(self, name: str, act: Callable[[], Awaitable[Seen]], *, within_s: float = STEP_LIMIT_S) -> bool:
-        """Whether what `act` does was seen to happen in time; its end is told before this returns."""
+        """Await `act` within the limit, report the step's end, and return whether the step was seen."""
         self._on_begin(name)
         began = time.perf_counter()
         ok, detail = await _outcome(act, within_s)
-        # Rounded up: a step that took no time at all would look like one that did not happen.
+        # Rounded up: 0 ms would look as if the step had not happened.
         step = DemoStep(name, ok, math.ceil((time.perf_counter() - began) * 1000), detail)
         self._taken.append(step)
         self._on_step(step)
@@ -80,13 +80,13 @@ async def _outcome(act: Callable[[], Awaitable[Seen]], within_s: float) -> tuple
         return False, instead.told
     except TimeoutError:
         return False, ("It did not happen in time.",)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the step was not seen; foreign texts are not shown
+    except Exception as error:  # noqa: BLE001 - any exception means that the step was not seen, and its text is foreign
         return False, (f"It failed unexpectedly ({type(error).__name__}).",)
 
 
 @contextmanager
 def _limit(within_s: float) -> Iterator[None]:
-    """No cancel scope where there is no limit: a step may open one and leave it open for the steps after it."""
+    """A cancel scope with this limit, or none: a step without a limit opens scopes that later steps use."""
     if math.isinf(within_s):
         yield
         return

@@ -39,7 +39,7 @@ _GLANCE_S: Final = 0.2
 
 
 class Walk:
-    """What is done, in order, and what is known on the way."""
+    """The steps in their order, and what earlier steps found out for later ones."""
 
     def __init__(self, client: Client, world: World) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class Walk:
         self._coder = ""
 
     async def take(self, steps: Steps) -> bool:
-        """Whether every step was seen; the first that was not is the last that is tried."""
+        """Take the steps until one is not seen, and return whether all were seen."""
         path: tuple[tuple[str, Act], ...] = (
             ("The eight tools are listed", self._list_tools),
             ("Capabilities name what may be used", self._ask_capabilities),
@@ -144,6 +144,6 @@ class Walk:
 
 
 async def _until(seen: Callable[[], bool]) -> None:
-    """Wait for what the model's threads see. In short waits, because a thread cannot be cancelled."""
+    """Wait for something that the model's threads notice. The waits are short because a thread cannot be cancelled."""
     while not await anyio.to_thread.run_sync(seen):
         pass

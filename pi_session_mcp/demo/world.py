@@ -49,16 +49,17 @@ FORBIDDEN: Final = (
     ("edit", Call("edit", {"path": CODE, "edits": [{"oldText": _TYPO, "newText": "pass"}]})),
     ("read ..", Call("read", {"path": f"../{_OUTSIDE}"})),
 )
-"""What the model tries in the read-only session: a name for people, and the call."""
+"""What the model tries in the read-only session: the name that we show, and the tool call."""
 
 _PASSED_ON: Final = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "USER")
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything is below `root`, which only we can enter.
+    """Everything lies below `root`, a directory that only this user can enter.
 
-    `code_word` was made up for this run and stands in the notes; `secret` in a file beside the workspace.
+    `code_word` is random and stands in the notes in the workspace. `secret` is random and stands in a file outside of
+    it.
     """
 
     root: Path
@@ -73,11 +74,11 @@ class World:
 
     @property
     def temporary(self) -> Path:
-        """Where the server and whatever it starts put temporary files."""
+        """Where the server and the processes below it put temporary files."""
         return self.root / "tmp"
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The server's variables: a few of ours, as a client passes them on, and none that holds a credential."""
+        """The server's environment: a few of our variables, as a client passes them on, and no credential."""
         kept = {name: environ[name] for name in _PASSED_ON if name in environ}
         return kept | {"PI_SESSION_MCP_CONFIG": str(self.root / "config.json"), "TMPDIR": str(self.temporary)}
 
@@ -105,9 +106,9 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str
 
 @contextmanager
 def throw_away_world() -> Iterator[World]:
-    """A world that is gone when the block is left. Raises `OSError` where no temporary directory can be made.
+    """Make the world, and remove it when the block is left. Raises `OSError` if no temporary directory can be made.
 
-    Must run where no exception of a signal's handler can come in between.
+    Use it where no signal handler can raise an exception, or the directory could stay behind.
     """
     root = Path(os.path.realpath(tempfile.mkdtemp(prefix="pi-session-mcp-demo-")))
     try:

@@ -13,11 +13,11 @@ class Directory(StrEnum):
     NOT_DIRECTORY = "not_directory"
     UNREADABLE = "unreadable"
     UNNAMEABLE = "unnameable"
-    """Its path is not UTF-8, so that no other program can be told of it."""
+    """Its path is not UTF-8, so we cannot name it to other programs."""
     READ_ONLY = "read_only"
     WRITABLE = "writable"
 
     @property
     def is_usable(self) -> bool:
-        """Whether a session can work there; writing is another matter."""
+        """Whether a session can work there. Writing there may still be impossible."""
         return self in {Directory.READ_ONLY, Directory.WRITABLE}

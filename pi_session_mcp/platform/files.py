@@ -1,4 +1,4 @@
-"""Files that must survive a crash, and files that only we could have written."""
+"""Writing files that survive a crash, and judging whether others could have changed a file."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _ADMINISTRATORS: Final = frozenset({"root", "wheel", "admin", "sudo"}) | (
 
 
 def write_durably(path: Path, content: bytes, *, mode: int = 0o600, staged: Callable[[], None] | None = None) -> None:
-    """Replace `path` by a file with this content, whole or not at all, whatever kills us or the machine.
+    """Replace `path` by a file with this content. After a crash there is the old file or the new one, and never a part.
 
-    POSIX promises the name change only after the directory is synced, and the content only after the file is. The
-    temporary file is removed when anything fails. `staged` is called when all is written and nothing is replaced.
-    Raises `OSError`.
+    POSIX keeps the new name only after the directory is synced, and the content only after the file is synced. The
+    temporary file is removed if anything fails. `staged` is called when the content is written and nothing is replaced
+    yet. Raises `OSError`.
     """
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -51,12 +51,12 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o600, staged: Call
 
 
 def sync_descriptor(descriptor: int) -> None:
-    """Bring an open file to the medium. On macOS `fsync` stops at the drive's cache; `F_FULLFSYNC` does not."""
+    """Write an open file to the medium. On macOS `fsync` ends at the drive's cache, so we use `F_FULLFSYNC`."""
     full = getattr(fcntl, "F_FULLFSYNC", None)
     if full is not None:
         try:
             fcntl.fcntl(descriptor, full)
-        except OSError as error:  # file systems that cannot (network mounts) say so
+        except OSError as error:  # some file systems (network mounts) do not have it
             if error.errno not in {errno.ENOTSUP, errno.EINVAL, errno.ENOTTY}:
                 raise
         else:
@@ -65,7 +65,7 @@ def sync_descriptor(descriptor: int) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names that were made, changed or removed in `directory` durable."""
+    """Make the names in `directory` durable: those added, changed and removed before."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         sync_descriptor(descriptor)
@@ -82,7 +82,7 @@ def is_program(path: Path) -> bool:
 
 
 def look_at_directory(path: Path) -> Directory:
-    """What is at `path` for this user. The one judgement of a workspace: a start and the doctor ask nothing else."""
+    """What is at `path` for this user. Both `serve` and `doctor` judge a workspace by this function alone."""
     try:
         mode = path.stat().st_mode
     except PermissionError:
@@ -99,7 +99,7 @@ def look_at_directory(path: Path) -> Directory:
 
 
 def can_make(directory: Path) -> bool:
-    """Whether `directory` is writable for us, or could be made. Makes nothing; a read-only mount counts as no."""
+    """Whether we can write in `directory`, or could make it. Makes nothing. A read-only mount counts as no."""
     for existing in (directory, *directory.parents):
         try:
             is_directory = stat.S_ISDIR(existing.stat().st_mode)
@@ -114,12 +114,12 @@ def can_make(directory: Path) -> bool:
 def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset(), anchor: Path | None = None) -> bool:
     """Whether somebody but us and root could change what `path` leads to.
 
-    Looks at the file, at every directory above its real path, and at every directory above the path as written (who
-    can write there can put another link in its place). Others can write where the owner is somebody else, where the
-    world may write, or where a group may that is neither ours alone nor one of administrators. A world-writable
-    directory with the sticky bit (`/tmp`) is fine above an entry, since nobody but an entry's owner can replace it.
-    What cannot be examined counts as writable. `trusted_owners` are further user ids. `anchor` and the directories
-    above it are not looked at: whoever can write there has won already (the environment that our code runs from).
+    Looks at the file, at every directory above its real path, and at every directory above the path as written (who can
+    write there can put another link in its place). Others can write where the owner is somebody else, where the world
+    may write, or where a group may that is neither ours alone nor one of administrators. A world-writable directory
+    with the sticky bit (`/tmp`) is fine above an entry, since nobody but an entry's owner can replace it. A path that
+    cannot be examined counts as writable. `trusted_owners` are further user ids. `anchor` and the directories above it
+    are not examined: our code runs from there, so another user who can write there controls us already.
     """
     trusted = trusted_owners | {0, os.geteuid()}
     try:
@@ -133,10 +133,10 @@ def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()
 
 
 def private_directory(path: Path, *, anchor: Path | None = None) -> bool:
-    """Make `path` a directory that is ours with mode 0700, or say that it cannot be. Never repairs one that is not.
+    """Make `path` a directory of this user with mode 0700, and return whether it is one now.
 
-    What another user could have put into it would be trusted later, so a directory that is there with wider
-    permissions, another owner or as a symbolic link is refused, not tightened. For `anchor` see `others_can_write`.
+    An existing directory with wider permissions or another owner, or a symbolic link, is refused and not repaired:
+    another user could have put files into it that we would trust later. For `anchor` see `others_can_write`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

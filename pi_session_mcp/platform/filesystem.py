@@ -1,4 +1,4 @@
-"""Which file systems have kernel locks that can be trusted. Looks only."""
+"""Tells on which file systems a kernel lock really excludes other processes. Changes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRUSTED_ON_LINUX: Final = frozenset(
         0xCA451A4E,  # bcachefs
     }
 )
-"""`f_type` of those where `flock` excludes, as far as is known. Network and FUSE file systems are not among them."""
+"""The `f_type` of file systems where `flock` is known to exclude others. No network or FUSE file system is among them."""
 
 _BUFFER_BYTES: Final = 4096
 _TYPE_ON_DARWIN: Final = slice(60, 64)
@@ -37,7 +37,7 @@ def has_trusted_locks(directory: Path, *, platform: str = sys.platform, type_of:
     """Whether a kernel lock on a file in this existing directory excludes others for certain.
 
     On macOS that is so where the file system is of the same type as that of `/`; the number itself is not stable.
-    What cannot be asked is not trusted. `type_of` takes the place of the operating system's own answer.
+    If the type cannot be told, the lock is not trusted. Tests pass `type_of` in place of the operating system's answer.
     """
     ask = type_of or (_type_on_darwin if platform == "darwin" else _type_on_linux)
     try:

@@ -12,9 +12,9 @@ _PR_SET_DUMPABLE: Final = 4  # include/uapi/linux/prctl.h
 def forbid_inspection() -> None:
     """From now on no process of this user can read or write this one's memory, environment and descriptors (Linux).
 
-    So what this process starts cannot reach its pipes through /proc/PID/fd, attach to it, or copy its descriptors. The
-    program that a child turns into can be inspected again: it is not this one's business. Root is not held back.
-    Elsewhere nothing happens: there is no /proc, and macOS lets only root and debuggers that it trusts look inside.
+    So a process that we start cannot reach our pipes through /proc/PID/fd, attach to us, or copy our descriptors. This
+    does not hold for our children once they run another program, and it does not stop root. On other systems nothing
+    happens: macOS has no /proc, and only root and trusted debuggers can look into a process.
     Raises `OSError`.
     """
     if sys.platform == "linux":

@@ -1,8 +1,9 @@
 """A kernel lock on a file that stays where it is.
 
-The lock belongs to the open file description: whoever inherits a descriptor of it holds it as well, and the kernel
-frees it when the last one is closed, however its holder died. So there is no age, no process id, nothing to clean up.
-The file is never renamed or removed; else two could each hold the lock of "the" file.
+The lock belongs to the open file description. A process that inherits a descriptor of it holds the lock as well, and
+the kernel frees the lock when the last descriptor is closed, also when a process is killed. So there is no age to
+judge, no process id to check, and nothing to clean up. The file is never renamed or removed: otherwise two processes
+could each hold a lock on a file of that name.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RETRY_S: Final = 0.05
-"""No kernel tells a waiter without blocking it, so whoever waits tries again after this."""
+"""How long a waiter pauses before it tries again: the kernel can only wait by blocking the thread."""
 
-_FLAGS: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO in its place must not block us
+_FLAGS: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # otherwise a FIFO at this path would block us
 _BUSY: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 
 Attempt: TypeAlias = "Callable[[Path], int | None]"
@@ -34,17 +35,17 @@ Raises `LockUnsafe` or `OSError`.
 
 
 class LockUnsafe(Exception):  # noqa: N818 - an expected answer of the world
-    """What lies at the lock's path is not our own plain file, or is not the file that was locked."""
+    """The file at the lock's path is not a plain file of ours, or not the file that was locked."""
 
 
 def make_lock_file(path: Path) -> None:
-    """Have a lock file at `path`, durably, with mode 0600; one that is there stays as it is. Raises `OSError`."""
+    """Make a durable lock file with mode 0600 at `path`, unless there is a file already. Raises `OSError`."""
     try:
         descriptor = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
     try:
-        os.fchmod(descriptor, 0o600)  # whatever the umask took
+        os.fchmod(descriptor, 0o600)  # the umask may have removed bits
         sync_descriptor(descriptor)
     finally:
         os.close(descriptor)

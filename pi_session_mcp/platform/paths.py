@@ -1,4 +1,4 @@
-"""Where a person's files are, as far as the operating system is concerned."""
+"""Where the operating system keeps a person's files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def home_directory(environ: Mapping[str, str]) -> Path | None:
 def fixed_data_directory(home: Path, *, platform: str = sys.platform) -> Path:
     """Our data directory below `home`.
 
-    Fixed: `XDG_DATA_HOME` is not asked, since clients drop it, and what an operator installs in a terminal must be
-    found by the server that a client starts.
+    It is fixed. `XDG_DATA_HOME` does not count, because clients do not pass it on: what an operator installs in a
+    terminal must be found by the server that a client starts.
     """
     if platform == "darwin":
         return home / "Library" / "Application Support" / "pi-session-mcp"

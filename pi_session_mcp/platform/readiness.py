@@ -1,4 +1,4 @@
-"""When a descriptor has something to read, with one registration for many waits.
+"""Waits until a descriptor has something to read, with one registration for many waits.
 
 `anyio.wait_readable` registers and unregisters the descriptor with the kernel around every wait, which costs more than
 the wait itself on the paths that every message takes.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Readiness:
-    """Waits for one descriptor, for one task at a time. Leave it before the descriptor is closed.
+    """Waits on one descriptor, for one task at a time. Leave the block before you close the descriptor.
 
     A descriptor that stays readable while nobody waits is unregistered again, or the loop would never sleep.
     """
@@ -41,9 +41,9 @@ class Readiness:
     async def wait(self) -> None:
         """Return when there is something to read, or the end. Raises `PermissionError` for what is always ready.
 
-        Whoever reads in a loop can be cancelled, also when there is always something to read.
+        A task that reads in a loop can be cancelled here, even when there is always something to read.
         """
-        # anyio cancels a task that waits for what has not come, and here something comes between two of its attempts.
+        # anyio cancels a task only while it waits, and with constant input it would never wait.
         await checkpoint_if_cancelled()
         loop = asyncio.get_running_loop()
         if not self._registered:
@@ -53,7 +53,7 @@ class Readiness:
             while True:
                 self._waiting = loop.create_future()
                 await self._waiting
-                # What woke us may be the loop's look from before the last reading, and a descriptor of ours may block.
+                # The event may be older than our last read. Then a read would block, so we check again.
                 if self._poller.poll(0):
                     return
         finally:
@@ -67,7 +67,8 @@ class Readiness:
         elif self._unheeded:
             self._unregister()
         else:
-            # The loop looks once more before the task that was woken has read: that alone says nothing.
+            # The loop polls once more before the woken task has read, so one more event is no sign of a busy
+            # descriptor.
             self._unheeded = True
 
     def _unregister(self) -> None:

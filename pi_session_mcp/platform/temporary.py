@@ -1,4 +1,4 @@
-"""Where temporary files can be kept, whatever the environment says."""
+"""Finds a directory for temporary files when the environment names an unusable one."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _VARIABLES: Final = ("TMPDIR", "TMP", "TEMP")
-"""In the order in which Node asks them (`os.tmpdir`); most programs ask the first alone."""
+"""The variables in the order in which Node reads them (`os.tmpdir`). Most programs read only the first."""
 _USUAL: Final = ("/tmp", "/var/tmp")
 
 
 def named_temporary_directory(environ: Mapping[str, str]) -> str:
-    """The directory that a program takes which believes its environment."""
+    """The directory that the environment names, or the usual one if it names none."""
     return next((environ[name] for name in _VARIABLES if environ.get(name)), _USUAL[0])
 
 
 def is_usable(directory: str) -> bool:
-    """Whether files can be made there now: an absolute path of a directory, writable, with room. Writes nothing.
+    """Whether files can be made there now: an absolute path of a writable directory with room. Writes nothing.
 
-    One whose name is not UTF-8 is none for Node, which would look for another.
+    A path that is not UTF-8 does not count, because Node cannot use it.
     """
     if not os.path.isabs(directory) or utf8_text(directory) is None:
         return False
@@ -38,7 +38,7 @@ def is_usable(directory: str) -> bool:
 
 
 def with_usable_temporary_directory(environ: Mapping[str, str]) -> dict[str, str]:
-    """The same variables, and `TMPDIR` names a usual directory when the named one is not usable and that one is."""
+    """A copy of the variables. If the named directory is not usable and a usual one is, `TMPDIR` names the usual one."""
     named = named_temporary_directory(environ)
     instead = next((one for one in (named, *_USUAL) if is_usable(one)), named)
     return dict(environ) if instead == named else {**environ, "TMPDIR": instead}

@@ -1,8 +1,8 @@
 """Paths as text, whatever the locale.
 
-Python's paths are text in the encoding of the locale, and under `LC_ALL=C` that is ASCII. The configuration, JSON and
-Node are UTF-8 all the same. Text from there is a path after `path_text`, and a path is text for them after `utf8_text`;
-in a UTF-8 locale both change nothing.
+Python decodes paths by the locale's encoding, which is ASCII under `LC_ALL=C`. The configuration, JSON and Node use
+UTF-8 in every locale. `path_text` turns their text into a path, and `utf8_text` turns a path into their text. In a
+UTF-8 locale neither changes anything.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def path_text(text: str) -> str:
-    """`text` as the operating system's functions take it: they hand on its UTF-8 bytes."""
+    """`text` as a path for the functions of `os`: they pass its UTF-8 bytes to the system."""
     return os.fsdecode(text.encode("utf-8", "surrogateescape"))
 
 
 def shown_text(path: Path | str) -> str:
-    """`path` as others would show it: its UTF-8 text, or what it is here where it has none."""
+    """`path` as UTF-8 text for a person, or unchanged if its bytes are not UTF-8."""
     text = utf8_text(path)
     return str(path) if text is None else text
 
 
 def utf8_text(path: Path | str) -> str | None:
-    """`path` for a program that reads UTF-8; `None` when its bytes are none."""
+    """`path` as UTF-8 text for another program, or `None` if its bytes are not UTF-8."""
     try:
         return os.fsencode(path).decode("utf-8")
     except UnicodeError:
