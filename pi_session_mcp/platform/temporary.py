@@ -38,7 +38,7 @@ def is_usable(directory: str) -> bool:
 
 
 def with_usable_temporary_directory(environ: Mapping[str, str]) -> dict[str, str]:
-    """A copy of the variables. If the named directory is not usable and a usual one is, `TMPDIR` names the usual one."""
+    """The variables. If the named directory is not usable and a usual one is, `TMPDIR` names the usual one."""
     named = named_temporary_directory(environ)
     instead = next((one for one in (named, *_USUAL) if is_usable(one)), named)
     return dict(environ) if instead == named else {**environ, "TMPDIR": instead}
