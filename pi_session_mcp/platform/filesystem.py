@@ -26,7 +26,7 @@ _TRUSTED_ON_LINUX: Final = frozenset(
         0xCA451A4E,  # bcachefs
     }
 )
-"""The `f_type` of file systems where `flock` is known to exclude others. Network and FUSE systems are not among them."""
+"""The `f_type` of file systems where `flock` is known to exclude others. No network or FUSE system is among them."""
 
 _BUFFER_BYTES: Final = 4096
 _TYPE_ON_DARWIN: Final = slice(60, 64)
