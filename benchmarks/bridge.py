@@ -29,7 +29,7 @@ from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers, ToolCal
 from pi_session_mcp.config.load import load
 from pi_session_mcp.config.model import Grant, McpServer
 from pi_session_mcp.demo.model import Call, Say, ScriptedModel, write_agent_directory
-from pi_session_mcp.server.compose import compose
+from pi_session_mcp.server.assembly import assembled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -163,7 +163,7 @@ async def in_turns(
     write_agent_directory(directory / "agent", model.base_url)
     configuration = directory / "config.json"
     configuration.write_text(json.dumps(_configuration(directory)))
-    parts = await stack.enter_async_context(compose(load(configuration), lambda _: None, lambda *_: None))
+    parts = await stack.enter_async_context(assembled(load(configuration), lambda _: None, lambda *_: None))
     session = (await parts.registry.start("project")).id
     model.on("built-in tool", Call("ls", {}), Say("ok"))
     model.on("granted tool", Call("mcp_library_echo", ARGUMENTS), Say("ok"))

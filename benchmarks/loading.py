@@ -29,15 +29,12 @@ TITLE: Final = "What is loaded"
 ROUNDS: Final = 5
 _STEPS: Final = (
     ("Python alone", "sys"),
-    ("the server's front, which answers the handshake", "pi_session_mcp.server.front, pi_session_mcp.server.main"),
+    ("what answers the handshake", "pi_session_mcp.server.main"),
     ("pydantic and anyio", "pydantic, anyio, anyio._backends._asyncio"),
     ("the configuration, with pydantic", "pi_session_mcp.config.load"),
-    ("the models of the MCP SDK, with pydantic", "mcp_types"),
-    ("the MCP SDK", "mcp"),
-    (
-        "everything that serves",
-        "pi_session_mcp.server.app, pi_session_mcp.server.compose, pi_session_mcp.server.serving",
-    ),
+    ("everything that makes calls", "pi_session_mcp.server.assembly, pi_session_mcp.server.serving"),
+    ("the types of the MCP SDK, which judge unusual messages", "mcp_types.methods"),
+    ("the MCP SDK, whose client speaks to granted servers", "mcp.client"),
 )
 _PYTHON_WAITS: Final = "import os; os.write(1, b'.'); os.read(0, 1)"
 _NODE_WAITS: Final = "process.stdin.on('close', () => process.exit(0)).resume(); process.stdout.write('.');"

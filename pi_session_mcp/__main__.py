@@ -105,6 +105,7 @@ def _shake_off_the_environment() -> None:
         warnings.simplefilter("ignore")
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         del os.environ[name]
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"  # looking for plugins takes longer than reading the configuration
 
 
 def _own_path() -> list[str]:

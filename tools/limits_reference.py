@@ -12,7 +12,7 @@ from pi_session_mcp.bridge import allowance as bridge_allowance
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
 from pi_session_mcp.bridge import images, judge_program, outbox, results, servers
-from pi_session_mcp.bridge import transport as bridge_transport
+from pi_session_mcp.bridge import process as bridge_process
 from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.demo import steps as demo_steps
 from pi_session_mcp.doctor import node
@@ -20,7 +20,9 @@ from pi_session_mcp.extensions import dependencies, entries, manifest
 from pi_session_mcp.host import allowance, client, protocol
 from pi_session_mcp.host import process as host_process
 from pi_session_mcp.runtime import compile_cache, install
-from pi_session_mcp.server import catalog, frames, intake, lifecycle, plain_json
+from pi_session_mcp.server import catalog
+from pi_session_mcp.server.process import lifecycle
+from pi_session_mcp.server.wire import frames, in_flight, plain_json
 from pi_session_mcp.sessions import answer, hosted, registry, session
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.setup import guardian, ownership, verify, world
@@ -119,8 +121,8 @@ def _client() -> tuple[Bound, ...]:
         Bound("one line", size(frames.MAX_LINE_BYTES), "JSON-RPC error -32600"),
         Bound("depth of nesting", f"{plain_json.MAX_DEPTH}", "read as `null`"),
         Bound("digits of an integer", f"{plain_json.MAX_DIGITS:,}", "read as infinite"),
-        Bound("requests under way", f"{intake.MAX_REQUESTS:,}", "JSON-RPC error -32600, under its id"),
-        Bound("bytes of requests under way", size(intake.MAX_BYTES), "the same"),
+        Bound("requests under way", f"{in_flight.MAX_REQUESTS:,}", "JSON-RPC error -32600, under its id"),
+        Bound("bytes of requests under way", size(in_flight.MAX_BYTES), "the same"),
         Bound("a prompt", f"{catalog.PROMPT_MAX_CHARACTERS:,} characters", "`invalid_arguments`"),
         Bound("`waitMs`", f"{catalog.WAIT_MAX_MS:,} ms", "`invalid_arguments`"),
     )
@@ -248,7 +250,7 @@ def _bridge() -> tuple[Bound, ...]:
         ),
         Bound(
             "a server's own end, after the end of its input and again after TERM",
-            seconds(bridge_transport.GRACE_S),
+            seconds(bridge_process.GRACE_S),
             "it is killed",
         ),
     )

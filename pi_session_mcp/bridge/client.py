@@ -20,7 +20,8 @@ from pi_session_mcp.bridge.transport import connected
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from pi_session_mcp.bridge.transport import Launch, Watcher
+    from pi_session_mcp.bridge.process import Launch
+    from pi_session_mcp.bridge.transport import Watcher
 
 _NAME: Final = "pi-session-mcp"
 

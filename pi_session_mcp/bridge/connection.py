@@ -1,15 +1,19 @@
-"""One external MCP server of one session: connecting, listing, calling, ending."""
+"""One external MCP server of one session: connecting, listing, calling, ending.
+
+The MCP SDK, whose client speaks to the server, is imported for the first connection of the process.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from anyio import to_thread
 
 from pi_session_mcp.bridge.catalog import Catalog, GrantedTool
-from pi_session_mcp.bridge.client import speaking
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, TOO_LARGE, UNJUDGED_ARGUMENTS, Failed, project
 from pi_session_mcp.errors import Code, Refusal, Stage
 
@@ -18,8 +22,8 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.bridge.client import McpClient
     from pi_session_mcp.bridge.judge import Judge
+    from pi_session_mcp.bridge.process import Launch
     from pi_session_mcp.bridge.results import Outcome
-    from pi_session_mcp.bridge.transport import Launch
     from pi_session_mcp.config.model import Grant
 
 _LATE: Final = Failed()
@@ -140,7 +144,9 @@ class Connection:
             self.gone.set()
 
     async def _live(self) -> None:
-        async with speaking(self._launch, self) as client:
+        # In a thread, because it takes half a second and other sessions must not wait for it.
+        client_module = await to_thread.run_sync(import_module, "pi_session_mcp.bridge.client")
+        async with client_module.speaking(self._launch, self) as client:
             try:
                 self.tools = await self._discover(client)
             except Refusal as refusal:  # here, since leaving the client would wrap it

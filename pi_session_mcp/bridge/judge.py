@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pi_session_mcp.bridge import transport
-from pi_session_mcp.bridge.transport import Launch
+from pi_session_mcp.bridge import process
+from pi_session_mcp.bridge.process import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pi_session_mcp.bridge.transport import ServerProcess
+    from pi_session_mcp.bridge.process import ServerProcess
 
 _PROGRAM: Final = Path(__file__).with_name("judge_program.py")
 _IMPORTED: Final = (
@@ -104,12 +104,12 @@ class Judge:
     async def _live(self) -> None:
         while True:  # the first process is started before the first question, so that this need not wait for it
             try:
-                process = transport.start(_launch())
+                started = process.start(_launch())
             except OSError:
                 await self._wait_for_one()
                 self._questions.popleft().done.set()
             else:
-                await self._serve(process)
+                await self._serve(started)
             await self._wait_for_one()
 
     async def _serve(self, process: ServerProcess) -> None:

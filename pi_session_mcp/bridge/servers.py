@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from pi_session_mcp.bridge.connection import Connection, Said
 from pi_session_mcp.bridge.environment import VariableMissing, child_environment
 from pi_session_mcp.bridge.judge import Judge
+from pi_session_mcp.bridge.process import Launch
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, Failed
-from pi_session_mcp.bridge.transport import Launch
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.text import path_text
 

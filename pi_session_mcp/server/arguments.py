@@ -1,7 +1,7 @@
 """Arguments of the tools, parsed before anything happens.
 
-The MCP SDK checks only that `arguments` is an object. The JSON Schema in the catalog tells clients what to send; these
-models decide the same. JSON knows one kind of number, so `5.0` is the integer 5, as JSON Schema has it.
+The protocol checks only that `arguments` is an object. The JSON Schema in the catalog tells clients what to send, and
+these models decide by the same rules. JSON knows one kind of number, so `5.0` is the integer 5, as JSON Schema has it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The eight tools as clients see them: names, texts, schemas and hints, in wire form. Pure.
 
-Only the standard library is imported, so that `tools/list` can be answered before the MCP SDK is loaded. The schemas
+Only the standard library is imported, so that `tools/list` is answered before anything else is loaded. The schemas
 speak JSON Schema 2020-12, which is what MCP assumes when none is named. They avoid `oneOf` and its kin: clients hand
 tool schemas on to model providers, and several of those refuse combinators.
 """

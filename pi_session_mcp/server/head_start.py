@@ -1,6 +1,6 @@
-"""A session that is asked for while the MCP SDK is still being imported: its Pi host starts meanwhile.
+"""Starts the Pi host of a session that was asked for before the server was loaded, while it loads.
 
-The two take about as long as each other, and a machine mostly has a second processor.
+Most machines have a second processor for it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from pi_session_mcp.errors import Refusal
 from pi_session_mcp.host import process
 from pi_session_mcp.host.pool import EarlyHost, for_extensions
 from pi_session_mcp.keeper.orphans import adopt_orphans
-from pi_session_mcp.server import frames
 from pi_session_mcp.server.launching import Surroundings, launcher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pi_session_mcp.config.model import Configuration, ExecutionProfile
+    from pi_session_mcp.server.wire.protocol import Call
 
 _LOOKED_AT: Final = 8
-"""Of the messages that wait: a client that wants a session at once asks for it first."""
+"""So many of the waiting calls: a client that wants a session at once asks for it first."""
 
 
-def head_start(waiting: Sequence[frames.Line], configuration: Configuration) -> EarlyHost | None:
-    """Start the host of the first session that is waited for, if there is one.
+def head_start(calls: Sequence[Call], configuration: Configuration) -> EarlyHost | None:
+    """Start the host of the first session that is asked for, if there is one.
 
-    It ends with this process, or with the pool that takes it over. Whatever is wrong is said by the session's start.
+    It ends with this process, or with the pool that takes it over. If it cannot start, the session's start says why.
     """
-    profile = asked_for(waiting, configuration)
+    profile = asked_for(calls, configuration)
     if profile is None:
         return None
     adopt_orphans()
@@ -40,14 +40,11 @@ def head_start(waiting: Sequence[frames.Line], configuration: Configuration) -> 
         return None
 
 
-def asked_for(waiting: Sequence[frames.Line], configuration: Configuration) -> ExecutionProfile | None:
-    """The profile of the first session that these messages ask for, if it can be had at all. Pure."""
-    for line in waiting[:_LOOKED_AT]:
-        message = frames.read(line)
-        if isinstance(message, frames.Request) and message.method == "tools/call":
-            params = message.params or {}
-            if params.get("name") == "pi_session_start":
-                return _profile(params.get("arguments"), configuration)
+def asked_for(calls: Sequence[Call], configuration: Configuration) -> ExecutionProfile | None:
+    """The profile of the first session that these calls ask for, if the configuration has it. Pure."""
+    for call in calls[:_LOOKED_AT]:
+        if call.name == "pi_session_start":
+            return _profile(call.arguments, configuration)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a Pi host is launched with, under the operator's configuration. Loads nothing of the MCP SDK."""
+"""What a Pi host is launched with, under the operator's configuration."""
 
 from __future__ import annotations
 

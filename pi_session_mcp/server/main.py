@@ -1,40 +1,47 @@
 """`serve`: the order in which everything begins.
 
-Until the handshake is answered, only a little of the standard library is imported; then what reads the configuration.
-The MCP SDK and everything that serves calls is imported for the first message that needs it. Both happen in threads.
+Until the handshake is answered, only a little of the standard library is imported. Then a thread reads the
+configuration. What makes calls is imported by another thread, for the first call of a tool.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pi_session_mcp import __version__
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.inspection import forbid_inspection
 from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
-from pi_session_mcp.server.descriptors import Inlet, Outlet
-from pi_session_mcp.server.frames import LineSplitter
-from pi_session_mcp.server.front import Front, Identity
-from pi_session_mcp.server.lifecycle import PROCESS_SHUTDOWN_S, Stop, end_now
-from pi_session_mcp.server.opening import Loading, Opening
-from pi_session_mcp.server.stderr import StderrReporter, TransportErrors, say_internal_error, silence_foreign_voices
-from pi_session_mcp.server.stdout_guard import StdoutGuard, seize
+from pi_session_mcp.server.process.descriptors import Inlet, Outlet
+from pi_session_mcp.server.process.lifecycle import PROCESS_SHUTDOWN_S, Stop, end_now
+from pi_session_mcp.server.process.stderr import (
+    StderrReporter,
+    TransportErrors,
+    say_internal_error,
+    silence_foreign_voices,
+)
+from pi_session_mcp.server.process.stdout_guard import StdoutGuard, seize
+from pi_session_mcp.server.wire.frames import LineSplitter
+from pi_session_mcp.server.wire.opening import Loading, Opening
+from pi_session_mcp.server.wire.protocol import Identity, Protocol
+from pi_session_mcp.server.wire.reception import Reception
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.diagnostics import Diagnostic, Report
-    from pi_session_mcp.server.frames import Line
     from pi_session_mcp.server.serving import Open
+    from pi_session_mcp.server.wire.protocol import Call
 
 _IDENTITY: Final = Identity(SERVER_NAME, __version__, INSTRUCTIONS, TOOLS)
 
 
-class World:
-    """What every part of the server may use of the process."""
+class Process:
+    """This process as a server's: what its parts share."""
 
     def __init__(self) -> None:
         forbid_inspection()  # before there is a child that could look
@@ -44,8 +51,8 @@ class World:
         self.stop = Stop(PROCESS_SHUTDOWN_S)
         self.inlet = Inlet(seized.stdin)
         self.outlet = Outlet(seized.stdout)
-        self.waiting: list[Line] = []
-        """What the client has sent and only the SDK can answer."""
+        self.calls: list[Call] = []
+        """The calls that wait for the end of loading."""
 
     def finish(self) -> NoReturn:
         """End the process with the status that the first reason to stop has set."""
@@ -54,22 +61,22 @@ class World:
         end_now(ExitStatus.OK if self.stop.status is None else self.stop.status)
 
 
-def run(judge: Callable[[], Any] | None = None, load: Callable[[Any, World], Open] | None = None) -> NoReturn:
+def run(judge: Callable[[], Any] | None = None, load: Callable[[Any, Process], Open] | None = None) -> NoReturn:
     """Serve one client on the process's stdin and stdout, until either ends or a signal comes.
 
-    `judge` loads what decides whether the server may run, and `load` makes of it what is served; both are called in a
+    `judge` decides whether the server may run, and `load` makes what is served from its result. Both are called in a
     thread. The usual ones read the operator's configuration.
     """
-    world = World()
+    process = Process()
     try:
-        silence_foreign_voices(world.report)
-        world.guard.start()
-        world.stop.listen()
-        _serve(world, judge or load_configuration, load or load_application)
-    except BaseException:  # noqa: BLE001 - the outermost boundary: one sanitized line, whatever it is
-        say_internal_error(world.report, "serve")
-        world.stop.request(ExitStatus.FAILURE)
-    world.finish()
+        silence_foreign_voices(process.report)
+        process.guard.start()
+        process.stop.listen()
+        _serve(process, judge or load_configuration, load or load_application)
+    except BaseException:  # noqa: BLE001 - the outermost boundary: one sanitized line for any exception
+        say_internal_error(process.report, "serve")
+        process.stop.request(ExitStatus.FAILURE)
+    process.finish()
 
 
 def load_configuration() -> Configuration:
@@ -79,39 +86,38 @@ def load_configuration() -> Configuration:
     return load(config_path_for_server(os.environ))
 
 
-def load_application(configuration: Configuration, world: World) -> Open:
+def load_application(configuration: Configuration, process: Process) -> Open:
     """What is served under that configuration."""
     from pi_session_mcp.server.head_start import head_start
 
-    early = head_start(tuple(world.waiting), configuration)
-    from pi_session_mcp.server.application import application  # imports the SDK
+    early = head_start(tuple(process.calls), configuration)
+    from pi_session_mcp.server.assembly import assembled
 
-    return application(configuration, world.report, world.guard.count, early)
+    return partial(assembled, configuration, process.report, process.guard.count, early=early)
 
 
-def _serve(world: World, judge: Callable[[], Any], load: Callable[[Any, World], Open]) -> None:
+def _serve(process: Process, judge: Callable[[], Any], load: Callable[[Any, Process], Open]) -> None:
     gc.disable()  # what imports make stays
-    splitter, front, complain = LineSplitter(), Front(_IDENTITY), TransportErrors(world.report)
-    opening = Opening(world.inlet, world.outlet, splitter, front, complain, world.waiting)
+    splitter, complain = LineSplitter(), TransportErrors(process.report)
+    reception = Reception(process.outlet, Protocol(_IDENTITY), complain, process.report)
+    opening = Opening(process.inlet, process.outlet, splitter, reception, process.calls)
 
     def load_the_rest(judged: Any) -> Callable[[], None]:
-        begin = load(judged, world)
+        begin = load(judged, process)
         from pi_session_mcp.server.serving import Serving
-        from pi_session_mcp.server.transport import Connection
+        from pi_session_mcp.server.wire.connection import Connection
 
-        def serve() -> None:
-            given, waiting = tuple(front.given), tuple(world.waiting)
-            connection = Connection(world.inlet, world.outlet, splitter, complain, given, waiting)
-            Serving(connection, begin, world.report, world.stop, world.finish).run()
+        def connect() -> Connection:
+            return Connection(process.inlet, process.outlet, splitter, reception, process.calls)
 
-        return serve
+        return Serving(connect, begin, process.report, process.stop, process.finish).run
 
     loading = Loading(judge, load_the_rest)
-    opening.attend(loading, world.stop)
-    if loading.failure is not None and world.stop.status is None:
-        world.report(_startup_failed(loading.failure))
-        world.stop.request(ExitStatus.FAILURE)
-    elif loading.loaded is not None and world.stop.status is None:
+    opening.attend(loading, process.stop)
+    if loading.failure is not None and process.stop.status is None:
+        process.report(_startup_failed(loading.failure))
+        process.stop.request(ExitStatus.FAILURE)
+    elif loading.loaded is not None and process.stop.status is None:
         gc.freeze()
         gc.enable()
         loading.loaded()

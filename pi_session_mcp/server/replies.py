@@ -9,31 +9,30 @@ import json
 import re
 from typing import Any, Final
 
-from mcp_types import CallToolResult, TextContent
-
 from pi_session_mcp.errors import MESSAGES, Code
+from pi_session_mcp.server.wire.protocol import Reply
 from pi_session_mcp.sessions.answer import whole_characters
 
 _LINE_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 """Legal in JSON, but line ends to some readers of lines."""
 
 
-def success(**carried: Any) -> CallToolResult:
+def success(**carried: Any) -> Reply:
     """An answer that carries what the tool promises."""
     return _result({"ok": True, **carried}, is_error=False)
 
 
-def failure(code: Code) -> CallToolResult:
+def failure(code: Code) -> Reply:
     """A refusal with its fixed message."""
     return _result({"ok": False, "error": {"code": code.value, "message": MESSAGES[code]}}, is_error=True)
 
 
-def _result(said: dict[str, Any], *, is_error: bool) -> CallToolResult:
+def _result(said: dict[str, Any], *, is_error: bool) -> Reply:
     text = _json(said)
     if not _is_unicode(text):
         said = _repaired(said)
         text = _json(said)
-    return CallToolResult(content=[TextContent(text=text)], structured_content=said, is_error=is_error)
+    return Reply(text, said, is_error)
 
 
 def _json(said: dict[str, Any]) -> str:

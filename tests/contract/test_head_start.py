@@ -14,6 +14,7 @@ from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.protocol import Empty, Ping
 from pi_session_mcp.server.head_start import head_start
+from pi_session_mcp.server.wire.protocol import Call
 from tests.support.environment import ensure_installed
 from tests.support.real import PROFILE
 
@@ -30,7 +31,7 @@ BOUNDS = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
 
 @pytest.fixture(scope="module")
 def installed() -> None:
-    """The SDK is there."""
+    """The Pi SDK is there."""
     ensure_installed()
 
 
@@ -50,10 +51,8 @@ def configured(directory: Path, **more: Any) -> Configuration:
     return load(directory / "config.json")
 
 
-def asking(profile: str) -> list[bytes]:
-    arguments = {"workspace": "project", "executionProfile": profile}
-    params = {"name": "pi_session_start", "arguments": arguments}
-    return [json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()]
+def asking(profile: str) -> list[Call]:
+    return [Call(1, "pi_session_start", {"workspace": "project", "executionProfile": profile}, None)]
 
 
 @pytest.mark.parametrize("profile", ["plain", "extended"])

@@ -99,7 +99,7 @@ def test_a_report_says_the_same_whenever_the_signal_came(
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize("moment", ["pi_session_mcp.server.main", "pi_session_mcp.server.opening"])
+@pytest.mark.parametrize("moment", ["pi_session_mcp.server.main", "pi_session_mcp.server.wire.opening"])
 def test_serve_says_nothing_at_all(tmp_path: Path, moment: str) -> None:
     assert ended(tmp_path, script(), "serve", moment, signal.SIGINT) == (130, "", "")
     assert ended(tmp_path, script(), "serve", moment, signal.SIGTERM) == (143, "", "")

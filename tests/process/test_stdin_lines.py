@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from pi_session_mcp.server.frames import MAX_LINE_BYTES
-from pi_session_mcp.server.intake import MAX_REQUESTS
+from pi_session_mcp.server.wire.frames import MAX_LINE_BYTES
+from pi_session_mcp.server.wire.in_flight import MAX_REQUESTS
 from tests.process.client import Child
 from tests.process.conftest import TRIVIAL, environment_below
 
@@ -33,14 +33,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
 
 @pytest.fixture
 def lasting(shared: Child) -> Child:
-    """A server that all these tests talk to, after the SDK has taken over; whatever came before, it answers."""
+    """A server that all these tests talk to, after everything was loaded; it still answers."""
     assert shared.request("ping")["result"] == {}
     return shared
 
 
 @pytest.fixture(params=["while-loading", "loaded"])
 def child(request: pytest.FixtureRequest, start: Start, lasting: Child) -> Child:
-    """A server before or after the SDK has taken over, for a test that leaves it as it was."""
+    """A server before or after everything was loaded, for a test that leaves it as it was."""
     return lasting if request.param == "loaded" else start(command=TRIVIAL)
 
 

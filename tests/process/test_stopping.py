@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from pi_session_mcp.server.lifecycle import PROCESS_SHUTDOWN_S
+from pi_session_mcp.server.process.lifecycle import PROCESS_SHUTDOWN_S
 from pi_session_mcp.sessions.deadlines import Deadlines
 from tests.process.conftest import TRIVIAL
 

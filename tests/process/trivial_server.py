@@ -1,4 +1,4 @@
-"""`serve` with another application: the same descriptors, front, transport and ending, without sessions and hosts.
+"""`serve` with another application: the same descriptors, connection and ending, without sessions and hosts.
 
 Its tools do what `arguments["do"]` says. Variables say how it misbehaves as a whole.
 """
@@ -14,8 +14,8 @@ import warnings
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
-from pi_session_mcp.server.main import World, run
+from pi_session_mcp.server.main import Process, run
+from pi_session_mcp.server.wire.protocol import Reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,39 +32,23 @@ def judge() -> None:
         raise RuntimeError(CANARY)
 
 
-def load(_judged: None, world: World) -> Open:
+def load(_judged: None, process: Process) -> Open:
     """Where the real one imports everything."""
     if FAULT == "slow-loading":
         time.sleep(3600)
     if FAULT == "print-while-loading":
         sys.stdout.write(CANARY + "\n")
         sys.stdout.flush()
-    return _Application(world).begin
+    return _Application(process).begin
 
 
 class _Application:
-    def __init__(self, world: World) -> None:
+    def __init__(self, process: Process) -> None:
         import anyio
-        from mcp.server.lowlevel import Server
-        from mcp_types import ListToolsResult, Tool
 
-        from pi_session_mcp import __version__
-
-        self._world = world
+        self._process = process
         self._never = anyio.Event()
-        tools = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS])
-
-        async def list_tools(_ctx: object, _params: object) -> ListToolsResult:
-            return tools
-
-        instructions = CANARY if FAULT == "other-instructions" else INSTRUCTIONS
-        self.server: Any = Server(
-            SERVER_NAME,
-            version=__version__,
-            instructions=instructions,
-            on_list_tools=list_tools,
-            on_call_tool=self._call,
-        )
+        self.tools = self
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[_Application]:
@@ -83,18 +67,16 @@ class _Application:
 
             await anyio.sleep_forever()
 
-    async def _call(self, _ctx: object, params: Any) -> Any:
-        from mcp_types import CallToolResult, TextContent
-
-        said = await self._do(params.arguments or {})
-        return CallToolResult(content=[TextContent(text="done")], structured_content=said)
+    async def call(self, _name: str, arguments: Any, _tell: object) -> Reply:
+        """Do what the arguments say."""
+        return Reply("done", await self._do(arguments or {}), is_error=False)
 
     async def _do(self, arguments: dict[str, Any]) -> Any:
         wanted = arguments.get("do")
         if wanted == "wait":
             await self._never.wait()
         if wanted == "count":
-            self._world.guard.count(1000, 3)
+            self._process.guard.count(1000, 3)
         return _DEEDS.get(wanted, dict)(**{key: value for key, value in arguments.items() if key != "do"})
 
 

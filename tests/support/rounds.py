@@ -17,7 +17,7 @@ import anyio
 import psutil
 
 from pi_session_mcp.config.load import load
-from pi_session_mcp.server.compose import compose
+from pi_session_mcp.server.assembly import assembled
 
 
 def held() -> dict[str, int]:
@@ -35,7 +35,7 @@ def held() -> dict[str, int]:
 
 
 async def main(configuration: Path, rounds: int, told_after: set[int]) -> None:
-    async with compose(load(configuration), lambda _: None, lambda *_: None) as parts:
+    async with assembled(load(configuration), lambda _: None, lambda *_: None) as parts:
         registry = parts.registry
         for number in range(1, rounds + 1):
             session = await registry.start("project")

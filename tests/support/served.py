@@ -13,22 +13,22 @@ from uuid import uuid4
 import anyio
 from jsonschema import Draft202012Validator
 from mcp.client import Client
-from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import CallToolResult, TextContent
 
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
 from pi_session_mcp.errors import MESSAGES, Code, Refusal
-from pi_session_mcp.server.app import build_server
 from pi_session_mcp.server.catalog import TOOLS
+from pi_session_mcp.server.tool_calls import ToolCalls
 from pi_session_mcp.sessions.answer import Answer
 from pi_session_mcp.sessions.state import SessionState, TurnState, finish_of
 from pi_session_mcp.sessions.views import SessionView, TurnView
+from tests.support.piped import client_streams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from pi_session_mcp.diagnostics import Diagnostic, Report
-    from pi_session_mcp.server.app import OnProgress, Sessions
+    from pi_session_mcp.server.tool_calls import OnProgress, Sessions
 
 ERAS: Final = ("legacy", "auto", "2026-07-28")
 """How a client may open: the handshake, a probe that finds the newer protocol, the newer protocol outright."""
@@ -176,13 +176,10 @@ async def connected(
     *,
     era: str = "legacy",
 ) -> AsyncIterator[Client]:
-    """A client of the tools over `registry`, joined by in-memory streams."""
-    server = build_server(registry, configuration, report, on_capabilities=on_capabilities)
-    async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, *theirs, server.create_initialization_options())
-        async with Client(_joined(ours), mode=era) as client:
-            yield client
-        tasks.cancel_scope.cancel()
+    """A client of the tools over `registry`, joined by pipes."""
+    tools = ToolCalls(registry, configuration, report, on_capabilities)
+    async with client_streams(tools) as streams, Client(_joined(streams), mode=era) as client:
+        yield client
 
 
 @asynccontextmanager

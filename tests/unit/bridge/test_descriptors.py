@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.bridge import transport
+from pi_session_mcp.bridge import process as transport
 from pi_session_mcp.bridge.judge import Judge
 from pi_session_mcp.bridge.results import Delivered
 from pi_session_mcp.bridge.servers import ExternalServers

@@ -1,7 +1,7 @@
-"""The MCP server: eight tools over the registry of sessions.
+"""The eight tools over the registry of sessions.
 
-One boundary turns what happens inside into what a client may read: a refusal becomes its fixed answer, and anything
-unexpected becomes `internal_error` with one diagnostic that says nothing of its cause's text. Cancellation passes.
+One boundary turns what happens inside into what a client may read: a refusal becomes its fixed answer. An unexpected
+exception becomes `internal_error`, with one diagnostic that leaves the exception's text out. Cancellation passes.
 """
 
 from __future__ import annotations
@@ -9,17 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
-
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    Tool,
-)
 
 from pi_session_mcp import __version__
 from pi_session_mcp.diagnostics import Diagnostic, Event, Report
@@ -32,19 +21,18 @@ from pi_session_mcp.server.arguments import (
     TurnArguments,
     parse,
 )
-from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
+from pi_session_mcp.server.catalog import SERVER_NAME
 from pi_session_mcp.server.replies import failure, success
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
     from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.server.wire.protocol import Reply
 
 OnProgress: TypeAlias = Callable[[int], Awaitable[None]]
 """Told how many signs of life a turn has given: only when the number has risen, and at most once a second."""
 
 _Sent: TypeAlias = Mapping[str, Any] | None
-_Tool: TypeAlias = Callable[["ServerRequestContext[Any]", _Sent], Awaitable[CallToolResult]]
+_Tool: TypeAlias = "Callable[[_Sent, OnProgress | None], Awaitable[Reply]]"
 
 
 class View(Protocol):
@@ -88,34 +76,6 @@ class Sessions(Protocol):
         """Close a session for good."""
 
 
-def build_server(
-    registry: Sessions,
-    configuration: Configuration,
-    report: Report,
-    *,
-    on_capabilities: Callable[[], None],
-) -> Server[dict[str, Any]]:
-    """The server, ready to run on a pair of streams, in either era of the protocol.
-
-    `on_capabilities` is called, and must return at once, each time that the capabilities were asked for.
-    """
-    calls = _Calls(registry, configuration, report, on_capabilities)
-    tools = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS])
-
-    async def list_tools(_ctx: ServerRequestContext[Any], _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return tools
-
-    server = Server(
-        SERVER_NAME,
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=calls.answer,
-    )
-    server.middleware.clear()  # its one entry makes tracing spans, which nobody here collects
-    return server
-
-
 def capabilities(configuration: Configuration) -> dict[str, Any]:
     """What `pi_capabilities_get` carries: aliases and intent, as loaded, sorted by code point."""
     return {
@@ -151,30 +111,26 @@ _NO_NEWS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Calls:
-    """Answers tool calls."""
+class ToolCalls:
+    """Makes the calls of the tools. `on_capabilities` is called when the capabilities are read; it returns at once."""
 
     registry: Sessions
     configuration: Configuration
     report: Report
     on_capabilities: Callable[[], None]
 
-    async def answer(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        """The result of one call. Raises `MCPError` for a tool that does not exist."""
-        tool = self._tool(params.name)
-        if tool is None:
-            # The name is the client's text, so it is not repeated.
-            raise MCPError(code=INVALID_PARAMS, message="Unknown tool")
+    async def call(self, name: str, arguments: _Sent, tell: OnProgress | None) -> Reply:
+        """The reply of the tool of that name. `tell` is told of progress by the tools that wait for a turn."""
         try:
-            return await tool(ctx, params.arguments)
+            return await self._tool(name)(arguments, tell)
         except Refusal as refusal:
             return failure(refusal.code)
         except Exception:  # noqa: BLE001 - the one boundary: no exception's text may reach a client or a log
             code = Code.INTERNAL_ERROR
-            self.report(Diagnostic(level="error", event=Event.INTERNAL_ERROR, code=code, reason=params.name))
+            self.report(Diagnostic(level="error", event=Event.INTERNAL_ERROR, code=code, reason=name))
             return failure(code)
 
-    def _tool(self, name: str) -> _Tool | None:
+    def _tool(self, name: str) -> _Tool:
         tools: dict[str, _Tool] = {
             "pi_capabilities_get": self._capabilities,
             "pi_session_start": self._start,
@@ -185,15 +141,15 @@ class _Calls:
             "pi_session_abort": self._abort,
             "pi_session_close": self._close,
         }
-        return tools.get(name)
+        return tools[name]
 
-    async def _capabilities(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _capabilities(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         parse(NoArguments, sent)
         answer = success(**capabilities(self.configuration))
         self.on_capabilities()
         return answer
 
-    async def _start(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _start(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         wanted = parse(StartArguments, sent)
         try:
             session = await self.registry.start(wanted.workspace, wanted.profile)
@@ -202,48 +158,41 @@ class _Calls:
             raise
         return success(session=session.to_json())
 
-    async def _list(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _list(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         parse(NoArguments, sent)
         return success(sessions=[session.to_json() for session in self.registry.list()])
 
-    async def _get(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _get(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         asked = parse(SessionArguments, sent)
         return success(session=self.registry.get(asked.session_id).to_json())
 
-    async def _prompt(self, ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _prompt(self, sent: _Sent, tell: OnProgress | None) -> Reply:
         asked = parse(PromptArguments, sent)
         started, turn = await self.registry.prompt(asked.session_id, asked.prompt)
         session, published = started.to_json(), turn.to_json()
         if asked.wait_ms:
-            published = await self._wait(ctx, asked.session_id, published["turnId"], asked.wait_ms)
+            published = await self._wait(tell, asked.session_id, published["turnId"], asked.wait_ms)
             session = self._open(asked.session_id)
         return success(session=session, turn=published)
 
-    async def _turn(self, ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _turn(self, sent: _Sent, tell: OnProgress | None) -> Reply:
         asked = parse(TurnArguments, sent)
         if not asked.wait_ms:
             return success(turn=self.registry.turn(asked.session_id, asked.turn_id).to_json())
-        turn = await self._wait(ctx, asked.session_id, asked.turn_id, asked.wait_ms)
+        turn = await self._wait(tell, asked.session_id, asked.turn_id, asked.wait_ms)
         self._open(asked.session_id)
         return success(turn=turn)
 
-    async def _abort(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _abort(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         asked = parse(SessionArguments, sent)
         return success(session=(await self.registry.abort(asked.session_id)).to_json())
 
-    async def _close(self, _ctx: ServerRequestContext[Any], sent: _Sent) -> CallToolResult:
+    async def _close(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         asked = parse(SessionArguments, sent)
         return success(session=(await self.registry.close(asked.session_id)).to_json())
 
-    async def _wait(
-        self, ctx: ServerRequestContext[Any], session_id: str, turn_id: str, wait_ms: int
-    ) -> dict[str, Any]:
-        async def tell(signs_of_life: int) -> None:
-            await ctx.session.report_progress(signs_of_life, None, "running")
-
-        wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
-        progress = tell if wanted else None
-        turn = await self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=progress)
+    async def _wait(self, tell: OnProgress | None, session_id: str, turn_id: str, wait_ms: int) -> dict[str, Any]:
+        turn = await self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=tell)
         return turn.to_json()
 
     def _open(self, session_id: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pi_session_mcp.diagnostics import Diagnostic, Event
-from pi_session_mcp.server import stdout_guard
-from pi_session_mcp.server.stdout_guard import StdoutGuard
+from pi_session_mcp.server.process import stdout_guard
+from pi_session_mcp.server.process.stdout_guard import StdoutGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

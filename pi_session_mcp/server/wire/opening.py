@@ -1,6 +1,7 @@
-"""The first part of `serve`: a plain loop that lets the front answer until something needs the MCP SDK, and meanwhile.
+"""The first part of `serve`: a plain loop that answers the client while what makes calls is not loaded yet.
 
-Standard library only. It ends when the SDK is there, or when there is nothing to wait for.
+Standard library only. Loading begins in a thread: first what decides whether the server may run, and for the first call
+the rest. The loop ends when all is loaded, or when there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from pi_session_mcp.server import frames
+from pi_session_mcp.server.wire.frames import MAX_LINE_BYTES, slot
+from pi_session_mcp.server.wire.protocol import Call, Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pi_session_mcp.server.descriptors import Inlet, Outlet
-    from pi_session_mcp.server.front import Front
-    from pi_session_mcp.server.lifecycle import Stop
-    from pi_session_mcp.server.stderr import TransportErrors
+    from pi_session_mcp.server.process.descriptors import Inlet, Outlet
+    from pi_session_mcp.server.process.lifecycle import Stop
+    from pi_session_mcp.server.wire.frames import Line, LineSplitter
+    from pi_session_mcp.server.wire.reception import Reception
 
 _HEAD_START_S: Final = 0.05
-"""The judgement begins after the tools were listed, or after this: it would take the processor from the answers."""
+"""The judgement begins once the tools were listed, or after this time. Sooner it would slow the answers down."""
 _SWITCH_S: Final = 0.0005
-"""While loading, the interpreter changes threads this often, so that an answer does not wait its usual 5 ms."""
-_MAX_WAITING_BYTES: Final = 2 * frames.MAX_LINE_BYTES
+"""How often the interpreter changes threads while it loads. With its usual 5 ms, answers would wait for that long."""
+_MAX_WAITING_BYTES: Final = 2 * MAX_LINE_BYTES
 _MAX_PENDING_BYTES: Final = 1024 * 1024
 
 _Judged = TypeVar("_Judged")
@@ -34,9 +36,9 @@ _Loaded = TypeVar("_Loaded")
 
 
 class Loading(Generic[_Judged, _Loaded]):
-    """Two steps, each in a thread: `judge` finds whether the server may run at all, `load` makes all the rest of that.
+    """Two steps, each in a thread: `judge` decides whether the server may run, and `load` makes what serves the calls.
 
-    Each begins once, and calls `wake` when it is done. `failure` is whatever was raised.
+    Each step begins once and calls `wake` when it is done. `failure` is the exception that a step has raised.
     """
 
     def __init__(self, judge: Callable[[], _Judged], load: Callable[[_Judged], _Loaded]) -> None:
@@ -82,45 +84,37 @@ class Loading(Generic[_Judged, _Loaded]):
 
 
 class Opening:
-    """What has been read and not been handed on. Messages that have to wait are put into `waiting`."""
+    """Answers what can be answered at once, and keeps the calls, in `calls`, until they can be made."""
 
     def __init__(
-        self,
-        inlet: Inlet,
-        outlet: Outlet,
-        splitter: frames.LineSplitter,
-        front: Front,
-        complain: TransportErrors,
-        waiting: list[frames.Line],
+        self, inlet: Inlet, outlet: Outlet, splitter: LineSplitter, reception: Reception, calls: list[Call]
     ) -> None:
-        self._waiting = waiting
+        self.calls = calls
         self._inlet = inlet
         self._outlet = outlet
         self._splitter = splitter
-        self._front = front
-        self._complain = complain
-        self._waiting_bytes = 0
+        self._reception = reception
         self._awake, self._alarm = os.pipe()
 
     def attend(self, loading: Loading[Any, Any], stop: Stop) -> None:
-        """Answer until everything is loaded, the end was requested, or nobody is there any more.
+        """Answer until everything is loaded, the end was requested, or the client has gone.
 
-        A client that asks for nothing but what the front can say does not pay for the rest.
+        A client that calls no tool does not pay for what makes calls.
         """
         stop.on_request(self._wake)
         begun = monotonic()
         while stop.status is None and not self._is_over(loading):
             head_start_s = max(0.0, begun + _HEAD_START_S - monotonic())
-            if not head_start_s or self._front.tools_listed or self._waiting or self._inlet.ended:
+            if not head_start_s or self._reception.protocol.tools_listed or self.calls or self._inlet.ended:
                 loading.judge(self._wake)
-            if self._waiting:
+            if self.calls:
                 loading.load(self._wake)
             self._once(None if loading.judging else head_start_s)
 
     def _is_over(self, loading: Loading[Any, Any]) -> bool:
         if loading.loaded is not None or loading.failure is not None or self._outlet.broken:
             return True
-        return self._inlet.ended and not self._waiting and loading.judged
+        return self._inlet.ended and not self.calls and loading.judged
 
     def _once(self, timeout_s: float | None) -> None:
         poller = select.poll()
@@ -138,9 +132,10 @@ class Opening:
                 self._read()
             else:
                 self._outlet.pump()
+                self._reception.send_late()
 
     def _may_read(self) -> bool:
-        full = self._waiting_bytes >= _MAX_WAITING_BYTES or self._outlet.pending >= _MAX_PENDING_BYTES
+        full = self._reception.in_flight.bytes >= _MAX_WAITING_BYTES or self._outlet.pending >= _MAX_PENDING_BYTES
         return not self._inlet.ended and not full
 
     def _read(self) -> None:
@@ -150,24 +145,17 @@ class Opening:
             for line in self._splitter.end():
                 self._take(line)
 
-    def _take(self, line: frames.Line) -> None:
-        if self._waiting:
-            self._keep(line)
-            return
-        message = frames.read(line)
-        if isinstance(message, frames.Refused):
-            self._outlet.put(message.answer())
-            self._complain(message.reason)
-        elif not isinstance(message, frames.Reply):
-            given = self._front.deal_with(message)
-            if given is None:
-                self._keep(line)
-            elif given.answer is not None:
-                self._outlet.put(frames.encode(given.answer))
+    def _take(self, line: Line) -> None:
+        heard = self._reception.take(line)
+        if isinstance(heard, Call):
+            self.calls.append(heard)
+        elif isinstance(heard, Cancelled):
+            self._forget(heard)
 
-    def _keep(self, line: frames.Line) -> None:
-        self._waiting.append(line)
-        self._waiting_bytes += len(line) if isinstance(line, bytes) else 0
+    def _forget(self, cancelled: Cancelled) -> None:
+        for call in [call for call in self.calls if slot(call.id) == cancelled.slot]:
+            self.calls.remove(call)
+            self._reception.in_flight.settle(call.id)
 
     def _wake(self) -> None:
         os.write(self._alarm, b"\0")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from pi_session_mcp.server import plain_json
-from pi_session_mcp.server.outline import Outline
+from pi_session_mcp.server.wire import plain_json
+from pi_session_mcp.server.wire.outline import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,15 +168,10 @@ def error_frame(message_id: MessageId | Verbatim | None, code: int, text: str) -
     return encode({"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}})
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two values are the same JSON: `true` is not 1, and the order of members does not matter."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
 def slot(message_id: MessageId) -> MessageId:
     """The name under which a request in flight is found, the same for 7 and `"7"`.
 
-    The MCP SDK cancels by such a name, so two requests that share one must not be in flight together.
+    Clients cancel by either form, so two requests that share a name must not be in flight together.
     """
     if isinstance(message_id, str):
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pi_session_mcp.server.plain_json import depths
+from pi_session_mcp.server.wire.plain_json import depths
 
 MAX_OUTLINE_BYTES: Final = 64 * 1024
 """Of an outline. Whoever exceeds it has no readable id."""

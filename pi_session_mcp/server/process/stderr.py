@@ -7,7 +7,7 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from pi_session_mcp.server.descriptors import Outlet
+from pi_session_mcp.server.process.descriptors import Outlet
 
 if TYPE_CHECKING:
     import asyncio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,16 @@ import anyio
 from anyio import to_thread
 
 from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.diagnostics import Event
 from pi_session_mcp.extensions.check import place_of
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.keeper.orphans import adopt_orphans
-from pi_session_mcp.runtime.agent_directory import agent_directory
+from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
 from pi_session_mcp.runtime.compile_cache import prune
 from pi_session_mcp.runtime.record import writable_place
 from pi_session_mcp.server.launching import Surroundings, launcher
+from pi_session_mcp.server.tool_calls import ToolCalls
 from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.registry import Registry
@@ -30,18 +32,19 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pi_session_mcp.config.model import Configuration
-    from pi_session_mcp.diagnostics import Report
+    from pi_session_mcp.diagnostics import Diagnostic, Report
     from pi_session_mcp.host.pool import EarlyHost
     from pi_session_mcp.sessions.ports import PiSessions
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
-    """A server's working parts. `warm_soon` has a host ready shortly after it was called; it returns at once."""
+class Assembly:
+    """The working parts of a server. `warm_soon` has a host ready shortly after it was called; it returns at once."""
 
     registry: Registry
     warm_soon: Callable[[], None]
     external: ExternalServers
+    tools: ToolCalls
 
     async def shutdown(self) -> None:
         """Close every session; what is still connecting for one is not waited for. See `Registry.shutdown`."""
@@ -50,13 +53,13 @@ class Composition:
 
 
 @asynccontextmanager
-async def compose(
+async def assembled(
     configuration: Configuration,
     report: Report,
     count: Callable[[int, int], None],
     deadlines: Deadlines | None = None,
     early: EarlyHost | None = None,
-) -> AsyncIterator[Composition]:
+) -> AsyncIterator[Assembly]:
     """The working parts, until the block is left: then sessions close first, and then hosts end.
 
     `count` takes what hosts print, as (bytes, writes). An `early` host is taken over. When this returns, no process
@@ -83,8 +86,24 @@ async def compose(
             anyio.create_task_group() as warming,
         ):
             warming.start_soon(_prune_compile_cache, around.environ)
-            yield Composition(registry, _Warmth(pi, warming, bounds.warm_after_s).soon, external)
+            warm_soon = _Warmth(pi, warming, bounds.warm_after_s).soon
+            tools = ToolCalls(
+                registry, configuration, _naming_an_ignored_variable(report, configuration, around), warm_soon
+            )
+            yield Assembly(registry, warm_soon, external, tools)
             warming.cancel_scope.cancel()
+
+
+def _naming_an_ignored_variable(report: Report, configuration: Configuration, around: Surroundings) -> Report:
+    """`report`, which also says of a failed start that Pi's files were looked for elsewhere than the client meant."""
+
+    def tell(diagnostic: Diagnostic) -> None:
+        if diagnostic.event is Event.PI_SESSION_CREATION_FAILED:
+            ignored = ignored_variable(configuration, around.environ, around.cwd)
+            diagnostic = replace(diagnostic, agent_directory_variable=ignored)
+        report(diagnostic)
+
+    return tell
 
 
 async def _prune_compile_cache(environ: Mapping[str, str]) -> None:

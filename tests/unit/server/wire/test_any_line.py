@@ -1,4 +1,4 @@
-"""A valid JSON line whose id can be read is answered under that id, whatever is in it: by the front, and by the SDK."""
+"""A valid JSON line whose id can be read is answered under that id, whatever is in it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pi_session_mcp import __version__
-from pi_session_mcp.server import frames
-from pi_session_mcp.server.app import build_server
-from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
-from pi_session_mcp.server.descriptors import Inlet, Outlet
-from pi_session_mcp.server.front import Front, Identity
-from pi_session_mcp.server.stderr import TransportErrors
-from pi_session_mcp.server.transport import Connection, Transport
+from pi_session_mcp.server.catalog import TOOLS
+from pi_session_mcp.server.tool_calls import ToolCalls
+from pi_session_mcp.server.wire.protocol import Call
+from tests.support.piped import Pipes
 from tests.support.served import UNKNOWN, Memory, configured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from pi_session_mcp.diagnostics import Diagnostic
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -175,46 +168,40 @@ def envelope(line: str) -> str:
 
 
 class Server:
-    """The tools over a transport that is given lines, and what it answered."""
+    """The tools over a connection that is given lines, and what it answered."""
 
     def __init__(self) -> None:
-        self.said: list[Diagnostic] = []
-        silent, self._writer = os.pipe()
-        self._answers, outlet = os.pipe()
-        self._fds = (silent, self._writer, self._answers, outlet)
-        self._inlet, self._outlet = Inlet(silent), Outlet(outlet)
+        self.pipes = Pipes()
 
     def close(self) -> None:
-        for fd in self._fds:
-            os.close(fd)
+        self.pipes.close()
 
-    async def answer(self, front: Front, lines: Sequence[str]) -> list[Any]:
-        """What the SDK answers after what the front has been given."""
-        waiting = tuple(line.encode("utf-8", "surrogatepass") for line in lines)
-        complain = TransportErrors(self.said.append)
-        connection = Connection(self._inlet, self._outlet, frames.LineSplitter(), complain, tuple(front.given), waiting)
-        transport = Transport(connection, self.said.append)
-        server = build_server(Memory(), configured(), self.said.append, on_capabilities=lambda: None)
+    async def answer(self, opening: Sequence[bytes], lines: Sequence[str]) -> list[Any]:
+        """What is answered to the lines after this opening."""
+        pipes = self.pipes
+        calls = [one for line in opening for one in [pipes.reception.take(line)] if isinstance(one, Call)]
+        connection = pipes.connection(calls)
+        tools = ToolCalls(Memory(), configured(), pipes.said.append, lambda: None)
+        sent = b"".join(line.encode("utf-8", "surrogatepass") + b"\n" for line in lines)
+        expected = len(lines) + sum(b'"id"' in line for line in opening)
         received = bytearray()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(transport.output.run)
-            tasks.start_soon(server.run, transport.reading, transport.writing, server.create_initialization_options())
+            tasks.start_soon(connection.write)
+            tasks.start_soon(connection.serve, tools)
+            tasks.start_soon(_send, sent, pipes.writer)
             with anyio.fail_after(60):
-                while received.count(b"\n") < len(lines) and not transport.answers_differ:
-                    await anyio.wait_readable(self._answers)
-                    received += os.read(self._answers, 1 << 16)
+                while received.count(b"\n") < expected:
+                    await anyio.wait_readable(pipes.reader)
+                    received += os.read(pipes.reader, 1 << 16)
             tasks.cancel_scope.cancel()
-        assert not transport.answers_differ
-        return [json.loads(line) for line in received.splitlines()]
+        return [said for line in received.splitlines() if (said := json.loads(line))["id"] != 0]
 
 
-def opened(*lines: bytes) -> Front:
-    front = Front(Identity(SERVER_NAME, __version__, INSTRUCTIONS, TOOLS))
-    for line in lines:
-        message = frames.read(line)
-        assert isinstance(message, frames.Request | frames.Notification)
-        front.deal_with(message)
-    return front
+async def _send(sent: bytes, writer: int) -> None:
+    os.set_blocking(writer, False)
+    while sent:
+        await anyio.wait_writable(writer)
+        sent = sent[os.write(writer, sent) :]
 
 
 HANDSHAKE: Final = (
@@ -229,22 +216,11 @@ UNANSWERED: Final = '{"jsonrpc":"2.0","id":"end","method":"unknown/method"}'
 
 
 def ids_answered(opening: Sequence[bytes], line: str) -> list[Any]:
-    """The ids of all answers to a line and to another one behind it: those of the front, then those of the SDK."""
-    front = opened(*opening)
-    message = frames.read(line.encode())
-    assert isinstance(message, frames.Request | frames.Refused), message
-    if isinstance(message, frames.Request):
-        said = front.deal_with(message)
-        if said is not None:
-            assert said.answer is not None
-            return [json.loads(frames.encode(said.answer))["id"], *_by_the_sdk(front, [UNANSWERED])]
-    return _by_the_sdk(front, [line, UNANSWERED])
-
-
-def _by_the_sdk(front: Front, lines: Sequence[str]) -> list[Any]:
+    """The ids of all answers to a line and to another one behind it."""
     server = Server()
     try:
-        return sorted((answer["id"] for answer in anyio.run(partial(server.answer, front, lines))), reverse=True)
+        answers = anyio.run(partial(server.answer, opening, [line, UNANSWERED]))
+        return sorted((answer["id"] for answer in answers), reverse=True)
     finally:
         server.close()
 
@@ -271,6 +247,6 @@ def test_an_odd_value_at_any_place_of_a_request_is_answered_under_its_id(value: 
     lines = [line.replace('"it"', str(number)) for number, line in enumerate(calls(value), 10)]
     for opening in ((), HANDSHAKE):
         server = Server()
-        answers = anyio.run(partial(server.answer, opened(*opening), lines))
+        answers = anyio.run(partial(server.answer, opening, lines))
         server.close()
         assert sorted(answer["id"] for answer in answers) == list(range(10, 10 + len(lines)))

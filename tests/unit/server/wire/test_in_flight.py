@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pi_session_mcp.server.frames import INVALID_REQUEST, Refused, Request
-from pi_session_mcp.server.intake import MAX_BYTES, MAX_REQUESTS, InFlight
+from pi_session_mcp.server.wire.frames import INVALID_REQUEST, Refused, Request
+from pi_session_mcp.server.wire.in_flight import MAX_BYTES, MAX_REQUESTS, InFlight
 
 
 def request(message_id: int | str, size: int = 40) -> Request:

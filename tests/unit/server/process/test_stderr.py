@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pi_session_mcp.diagnostics import Diagnostic, Event
-from pi_session_mcp.server.stderr import (
+from pi_session_mcp.server.process.stderr import (
     StderrReporter,
     TransportErrors,
     report_loop_errors,

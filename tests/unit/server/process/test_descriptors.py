@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.server.descriptors import Inlet, Outlet
+from pi_session_mcp.server.process.descriptors import Inlet, Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

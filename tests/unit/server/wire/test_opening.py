@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pi_session_mcp.errors import ExitStatus
-from pi_session_mcp.server import opening as opening_module
-from pi_session_mcp.server.descriptors import Inlet, Outlet
-from pi_session_mcp.server.frames import LineSplitter
-from pi_session_mcp.server.front import Front, Identity
-from pi_session_mcp.server.lifecycle import Stop
-from pi_session_mcp.server.opening import Loading, Opening
-from pi_session_mcp.server.stderr import TransportErrors
+from pi_session_mcp.server.process.descriptors import Inlet, Outlet
+from pi_session_mcp.server.process.lifecycle import Stop
+from pi_session_mcp.server.process.stderr import TransportErrors
+from pi_session_mcp.server.wire import opening as opening_module
+from pi_session_mcp.server.wire.frames import LineSplitter, Notification
+from pi_session_mcp.server.wire.opening import Loading, Opening
+from pi_session_mcp.server.wire.protocol import Protocol
+from pi_session_mcp.server.wire.reception import Reception
+from tests.support.piped import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pi_session_mcp.diagnostics import Diagnostic
-    from pi_session_mcp.server import frames
+    from pi_session_mcp.server.wire.protocol import Call
 
 PATIENCE_S = 30
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"pi_session_list"}}\n'
+CANCEL = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}\n'
 PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 
 
@@ -37,16 +40,20 @@ class Client:
         self.reader, outlet = os.pipe()
         self.said: list[Diagnostic] = []
         self.inlet = Inlet(inlet)
-        self.front = Front(Identity("name", "1", "instructions", []))
         self.splitter = LineSplitter()
-        self.waiting: list[frames.Line] = []
-        complain = TransportErrors(self.said.append)
-        self.opening = Opening(self.inlet, Outlet(outlet), self.splitter, self.front, complain, self.waiting)
+        self.calls: list[Call] = []
+        self.outlet = Outlet(outlet)
+        self.reception = Reception(self.outlet, Protocol(IDENTITY), TransportErrors(self.said.append), self.said.append)
+        self.opening = Opening(self.inlet, self.outlet, self.splitter, self.reception, self.calls)
         self.stop = Stop(PATIENCE_S)
         self._open = {inlet, self.writer, self.reader, outlet}
 
     def send(self, data: bytes) -> None:
         os.write(self.writer, data)
+
+    def shake_hands(self) -> None:
+        """What makes calls possible, without a trace in the pipes."""
+        self.reception.protocol.hear(Notification("notifications/initialized", None))
 
     def close(self, fd: int) -> None:
         self._open.remove(fd)
@@ -74,6 +81,7 @@ class Client:
 @pytest.fixture
 def client() -> Iterator[Client]:
     made = Client()
+    made.shake_hands()
     yield made
     made.close_all()
 
@@ -84,10 +92,10 @@ def test_it_ends_when_everything_is_loaded(client: Client) -> None:
 
     assert loading.loaded == "with 7"
     assert [answer["id"] for answer in client.answers()] == [1]
-    assert client.waiting == [(CALL % 2)[:-1]]
+    assert [call.id for call in client.calls] == [2]
 
 
-def test_nothing_is_loaded_for_a_client_that_asks_only_what_the_front_can_say(client: Client) -> None:
+def test_nothing_is_loaded_for_a_client_that_calls_no_tool(client: Client) -> None:
     def judge() -> str:
         client.send(PING % 2)
         return "judged"
@@ -114,27 +122,25 @@ def test_a_call_after_any_time_begins_the_loading(client: Client) -> None:
     assert loading.loaded == "loaded"
 
 
-def test_what_it_cannot_answer_waits_with_everything_after_it_and_what_came_before_is_noted(client: Client) -> None:
-    client.send(PING % 1 + CALL % 2 + PING % 3 + b"no json\n" + b'{"half')
-    client.attend(load=after_reading(client, lines=3))
+def test_calls_wait_and_everything_else_is_answered_at_once(client: Client) -> None:
+    client.send(PING % 1 + CALL % 2 + PING % 3 + b"no json\n" + CALL % 4 + CANCEL % 2)
+    client.attend(load=after_answers(client, 3))
 
-    assert [line and line[:30] for line in client.waiting] == [
-        (CALL % 2)[:30],
-        (PING % 3)[:30],
-        b"no json",
-    ]
-    assert [given.message.id for given in client.front.given] == [1]  # type: ignore[union-attr]
-    assert [answer["id"] for answer in client.answers()] == [1]
+    assert [call.id for call in client.calls] == [4]
+    assert len(client.reception.in_flight) == 1
     assert list(client.splitter.feed(b'"}\n')) == [b'{"half"}']
 
 
-def after_reading(client: Client, lines: int) -> Callable[[Any], str]:
-    """A load that takes until so many lines wait."""
+def after_answers(client: Client, count: int) -> Callable[[Any], str]:
+    """A load that takes until so many lines were answered, and everything before them was read."""
 
     def load(_judged: Any) -> str:
-        seen = threading.Event()
-        while len(client.waiting) < lines:
-            seen.wait(0.001)
+        received = b""
+        while received.count(b"\n") < count:
+            received += os.read(client.reader, 1 << 16)
+        client.send(PING % 9 + b'{"half')
+        while b'"id":9' not in received:
+            received += os.read(client.reader, 1 << 16)
         return "loaded"
 
     return load
@@ -175,7 +181,7 @@ def test_input_that_ended_with_something_waiting_waits_for_everything(client: Cl
     loading = client.attend()
 
     assert loading.loaded == "loaded"
-    assert len(client.waiting) == 1
+    assert len(client.calls) == 1
 
 
 def test_a_reader_that_is_gone_ends_it(client: Client) -> None:
@@ -209,24 +215,30 @@ def test_the_judgement_begins_by_itself_when_nobody_speaks(client: Client) -> No
 
 
 def test_no_more_is_kept_than_the_bound_and_nothing_is_lost(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening_module, "_MAX_WAITING_BYTES", 1 << 20)
-    lines = [CALL % number for number in range(50_000)]
+    monkeypatch.setattr(opening_module, "_MAX_WAITING_BYTES", 1 << 16)
+    padded = CALL.replace(b'"name"', b'"_meta":{"padding":"' + b"x" * 1000 + b'"},"name"')
+    lines = [padded % number for number in range(1000)]
     sender = threading.Thread(target=send_all, args=(client, b"".join(lines)))
     sender.start()
+    full = threading.Event()
+    may_read = client.opening._may_read
 
-    def load(_judged: Any) -> str:
-        while client.opening._may_read() and sender.is_alive():
-            threading.Event().wait(0.001)
-        return "loaded"
+    def note() -> bool:
+        if not may_read():
+            full.set()
+        return may_read()
 
-    client.attend(load=load)
+    monkeypatch.setattr(client.opening, "_may_read", note)
+    client.attend(load=lambda _judged: full.wait(PATIENCE_S))
+    assert full.is_set()
 
-    kept = client.waiting.copy()
-    assert sum(len(line or b"") for line in kept) <= (1 << 20) + 65536
-    while len(kept) < len(lines):
-        kept.extend(client.splitter.feed(client.inlet.read()))
+    kept = len(client.calls)
+    assert sum(map(len, lines[:kept])) <= (1 << 16) + 65536
+    while kept < len(lines):
+        kept += sum(1 for _ in client.splitter.feed(client.inlet.read()))
     sender.join(PATIENCE_S)
-    assert [f"{line!r}" for line in kept] == [f"{line[:-1]!r}" for line in lines]
+    assert [call.id for call in client.calls] == list(range(len(client.calls)))
+    assert kept == len(lines)
 
 
 def send_all(client: Client, data: bytes) -> None:
