@@ -17,8 +17,8 @@ from benchmarks.client import ANSWER_WITHIN_S, Failed, Launch
 from benchmarks.figures import Samples
 from benchmarks.report import Measured
 from benchmarks.world import World, world
-from pi_session_mcp.runtime.asked import NothingAsked
 from pi_session_mcp.runtime.locate import Runtime, locate
+from pi_session_mcp.runtime.overrides import NothingAsked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.grammar import read
+from pi_session_mcp.cli.help_pages import WIDTHS
 from pi_session_mcp.cli.outcome import Document
-from pi_session_mcp.cli.pages import WIDTHS
 from pi_session_mcp.cli.program import build, parse
-from pi_session_mcp.cli.stage import ReportStage
+from pi_session_mcp.cli.progress import ReportStage
 from tools.generated import Generated
 
 if TYPE_CHECKING:

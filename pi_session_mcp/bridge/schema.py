@@ -1,8 +1,7 @@
 """JSON Schemas of external tools: whether one is usable, and whether a value keeps to it. Pure.
 
-What a foreign schema costs has no bound here, in time or in memory. So only the judge's process (`judge_program`) runs
-this: it can be ended. `jsonschema` is a requirement of the SDK that speaks MCP for us; it is imported when the first
-schema is looked at.
+A foreign schema may cost any time and memory. So only the judge's process (`judge_program`) runs this, because it can be
+ended. `jsonschema` is imported when the first schema is looked at.
 """
 
 from __future__ import annotations

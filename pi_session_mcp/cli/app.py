@@ -78,8 +78,8 @@ def _say_nothing(_unraisable: object) -> None:
 
 
 def _run(command: Command, arguments: list[str]) -> int:
+    from pi_session_mcp.cli.progress import PersonStage, ReportStage
     from pi_session_mcp.cli.render import exit_status_of, json_report
-    from pi_session_mcp.cli.stage import PersonStage, ReportStage
 
     wants_report = _wants_report(arguments)
     answer = command(ReportStage() if wants_report else PersonStage())
@@ -94,7 +94,7 @@ def _run(command: Command, arguments: list[str]) -> int:
 def _command(arguments: list[str]) -> Command:
     if [argument for argument in arguments if argument != "--json"] == ["doctor"]:
         # Not through the grammar: the doctor must come when another command's module is missing.
-        from pi_session_mcp.cli.examination import examine
+        from pi_session_mcp.cli.doctor_report import examine
 
         return examine
     text = _page([*arguments, "--help"] if arguments in _GROUPS else arguments)
@@ -111,7 +111,7 @@ def _command(arguments: list[str]) -> Command:
 def _page(arguments: list[str]) -> str | None:
     if not {"-h", "--help"}.intersection(arguments):
         return None
-    from pi_session_mcp.cli.pages import page
+    from pi_session_mcp.cli.help_pages import page
 
     return page(arguments, columns(os.environ))
 

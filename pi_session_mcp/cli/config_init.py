@@ -204,7 +204,7 @@ def _agent_directory(environ: Mapping[str, str]) -> Path | None:
     """Pi's, as these variables say; `None` when Pi could not be told of any."""
     from pi_session_mcp.errors import Refusal
     from pi_session_mcp.runtime.agent_directory import agent_directory
-    from pi_session_mcp.runtime.asked import NothingAsked
+    from pi_session_mcp.runtime.overrides import NothingAsked
 
     try:
         return agent_directory(NothingAsked(), environ, Path.cwd())
@@ -213,8 +213,8 @@ def _agent_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 def _sdk() -> Path | None:
-    from pi_session_mcp.runtime.asked import NothingAsked
     from pi_session_mcp.runtime.locate import find_sdk
+    from pi_session_mcp.runtime.overrides import NothingAsked
     from pi_session_mcp.runtime.problem import RuntimeProblem
     from pi_session_mcp.runtime.record import find_installed
 

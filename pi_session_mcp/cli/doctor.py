@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pi_session_mcp.cli.examination import examine
+from pi_session_mcp.cli.doctor_report import examine
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Command
 

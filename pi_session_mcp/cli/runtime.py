@@ -12,7 +12,7 @@ from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Line, Mark, Outcome, Say, Show
 
 if TYPE_CHECKING:
-    from pi_session_mcp.runtime.asked import Asked
+    from pi_session_mcp.runtime.overrides import Asked
     from pi_session_mcp.runtime.result import InstallResult, Progress, Watcher
     from pi_session_mcp.runtime.status import Part, Status
 
@@ -72,9 +72,9 @@ def status(*, _json: JsonOption = False) -> Command:
 
 
 def _install(show: Show) -> Answer:
-    from pi_session_mcp.runtime.asked import untrusted_directories
     from pi_session_mcp.runtime.install import Installer
     from pi_session_mcp.runtime.install import install as run
+    from pi_session_mcp.runtime.overrides import untrusted_directories
 
     asked = _asked()
     if isinstance(asked, Outcome):
@@ -98,7 +98,7 @@ def _status(show: Show) -> Answer:
 
 def _asked() -> Asked | Outcome:
     """What the configuration says about the runtime; nothing when there is none, and its refusal when it is invalid."""
-    from pi_session_mcp.runtime.asked import NothingAsked
+    from pi_session_mcp.runtime.overrides import NothingAsked
 
     seen = operator_file.read_if_any()
     if seen is None or isinstance(seen, Outcome):

@@ -162,7 +162,7 @@ class _Doctor:
 
 
 def _blocks(result: Result) -> Iterator[Block]:
-    from pi_session_mcp.setup.words import REGISTER
+    from pi_session_mcp.setup.messages import REGISTER
 
     for finding in result.findings:
         yield from _finding(finding, result.operation)
@@ -171,7 +171,7 @@ def _blocks(result: Result) -> Iterator[Block]:
 
 
 def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
-    from pi_session_mcp.setup.words import APPLY_REGISTERS, CONFIGURATIONS, REWRITES_ITS_FILE, WORDS
+    from pi_session_mcp.setup.messages import APPLY_REGISTERS, CONFIGURATIONS, REWRITES_ITS_FILE, WORDS
 
     words = WORDS[finding.code]
     yield Line(_MARKS[finding.status.value], finding.status.value, f"{finding.target.short}: {words.meaning}")

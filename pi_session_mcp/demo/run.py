@@ -12,7 +12,7 @@ import anyio
 from pi_session_mcp.demo.life import live
 from pi_session_mcp.demo.steps import NotSeen, Seen, Steps
 from pi_session_mcp.demo.world import throw_away_world
-from pi_session_mcp.runtime.asked import NothingAsked
+from pi_session_mcp.runtime.overrides import NothingAsked
 from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode
 from pi_session_mcp.runtime.status import status_async
 

@@ -32,7 +32,7 @@ from pi_session_mcp.platform.directory import Directory
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pi_session_mcp.runtime.asked import Ignored
+    from pi_session_mcp.runtime.overrides import Ignored
 
 MINIMUM_PYTHON: Final = (3, 11)
 """What the package requires, for when its metadata do not say."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.place import Source
     from pi_session_mcp.host.protocol import PiFault
     from pi_session_mcp.platform.directory import Directory
-    from pi_session_mcp.runtime.asked import Ignored
+    from pi_session_mcp.runtime.overrides import Ignored
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.place import Place
     from pi_session_mcp.doctor import facts
     from pi_session_mcp.doctor.facts import AgentStore, PiSeen
-    from pi_session_mcp.runtime.asked import Asked, Ignored
     from pi_session_mcp.runtime.locate import Sdk
+    from pi_session_mcp.runtime.overrides import Asked, Ignored
     from pi_session_mcp.runtime.record import Installed
 
 _Seen = TypeVar("_Seen")
@@ -150,7 +150,7 @@ def _look_at_configuration(world: World) -> tuple[Place | None, facts.Configurat
 
 
 def _nothing_asked() -> Asked:
-    from pi_session_mcp.runtime.asked import NothingAsked
+    from pi_session_mcp.runtime.overrides import NothingAsked
 
     return NothingAsked()
 
@@ -203,8 +203,8 @@ def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None,
 
 def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Path | None]:
     from pi_session_mcp.doctor.node import is_at_hand, judge
-    from pi_session_mcp.runtime.asked import untrusted_directories
     from pi_session_mcp.runtime.locate import find_node
+    from pi_session_mcp.runtime.overrides import untrusted_directories
     from pi_session_mcp.runtime.problem import RuntimeProblem
 
     configured, program = asked.runtime.node is not None, None
@@ -236,8 +236,8 @@ def _has_search_tools(
 ) -> bool:
     """Whether Pi would find `rg`: with the runtime, where Pi itself puts it, or on `PATH`."""
     from pi_session_mcp.platform.files import is_program
-    from pi_session_mcp.runtime.asked import untrusted_directories
     from pi_session_mcp.runtime.locate import find_tools
+    from pi_session_mcp.runtime.overrides import untrusted_directories
     from pi_session_mcp.runtime.programs import find_program
 
     if find_tools(sdk, installed) is not None:

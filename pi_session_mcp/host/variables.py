@@ -9,12 +9,12 @@ from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.platform.paths import is_below
 from pi_session_mcp.platform.temporary import with_usable_temporary_directory
 from pi_session_mcp.runtime.agent_directory import agent_directory
-from pi_session_mcp.runtime.asked import untrusted_directories
+from pi_session_mcp.runtime.overrides import untrusted_directories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pi_session_mcp.runtime.asked import Asked
+    from pi_session_mcp.runtime.overrides import Asked
 
 
 def host_variables(asked: Asked, environ: Mapping[str, str], cwd: Path, *, tools: Path | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.paths import home_directory, is_below
 from pi_session_mcp.platform.text import utf8_text
-from pi_session_mcp.runtime.asked import Asked, Ignored, untrusted_directories
+from pi_session_mcp.runtime.overrides import Asked, Ignored, untrusted_directories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

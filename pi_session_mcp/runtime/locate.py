@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.files import is_program, others_can_write, private_directory
 from pi_session_mcp.platform.text import utf8_text
-from pi_session_mcp.runtime.asked import Asked, untrusted_directories
+from pi_session_mcp.runtime.overrides import Asked, untrusted_directories
 from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
 from pi_session_mcp.runtime.programs import find_program
 from pi_session_mcp.runtime.record import Installed, find_installed, sdk_directory, tools_directory, writable_place

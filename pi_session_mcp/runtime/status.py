@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pi_session_mcp.errors import ExitStatus
-from pi_session_mcp.runtime.asked import untrusted_directories
 from pi_session_mcp.runtime.locate import find_node, find_sdk, find_tools
+from pi_session_mcp.runtime.overrides import untrusted_directories
 from pi_session_mcp.runtime.probe import node_version
 from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode, RuntimeProblem, way_out
 from pi_session_mcp.runtime.record import find_installed, shipped_lock_hash
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pi_session_mcp.runtime.asked import Asked
     from pi_session_mcp.runtime.locate import Source
+    from pi_session_mcp.runtime.overrides import Asked
     from pi_session_mcp.runtime.record import Installed
 
 

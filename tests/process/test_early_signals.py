@@ -34,7 +34,7 @@ sys.meta_path.insert(0, Signaller())
 MOMENTS: Final = [
     ("--version", "pi_session_mcp.cli.streams"),
     ("--help", "pi_session_mcp.cli.app"),
-    ("setup --help", "pi_session_mcp.cli.pages"),
+    ("setup --help", "pi_session_mcp.cli.help_pages"),
     ("setup codex:user", "pi_session_mcp.cli.program"),
     ("setup --apply codex:user", "pi_session_mcp.setup.run"),
     ("setup --apply codex:user", "anyio"),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.process import SCRIPT
-from pi_session_mcp.runtime.asked import NothingAsked
 from pi_session_mcp.runtime.locate import locate
+from pi_session_mcp.runtime.overrides import NothingAsked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

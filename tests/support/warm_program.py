@@ -26,9 +26,9 @@ NEEDED: Final = (
     "pydantic_settings",
     "pi_session_mcp.__main__",
     "pi_session_mcp.cli.config_init",
-    "pi_session_mcp.cli.examination",
+    "pi_session_mcp.cli.doctor_report",
     "pi_session_mcp.cli.program",
-    "pi_session_mcp.cli.stage",
+    "pi_session_mcp.cli.progress",
     "pi_session_mcp.config.environment",
 )
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+PRODUCT = ROOT / "pi_session_mcp"
+STANDALONE = ("program", "process_table", "session_command")
+"""The keeper's programs, which Python runs with nothing of the package or of an environment on its path."""
 
 
 def modules_that_call_themselves_pure() -> set[str]:
     """Names of the modules whose docstring has the word “Pure”."""
     found = set()
-    for path in (ROOT / "pi_session_mcp").rglob("*.py"):
+    for path in PRODUCT.rglob("*.py"):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         if re.search(r"\bPure\b", docstring):
             found.add(".".join(path.relative_to(ROOT).with_suffix("").parts))
@@ -25,3 +31,37 @@ def test_every_module_that_calls_itself_pure_is_held_to_it() -> None:
     (pure,) = (contract for contract in contracts if contract["name"] == "Pure modules do no I/O")
 
     assert modules_that_call_themselves_pure() - set(pure["source_modules"]) == set()
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level names of all absolute imports in a file, wherever they stand."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_everything_that_the_product_imports_is_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[^\w-]", requirement)[0].replace("-", "_") for requirement in declared}
+    ours = {"pi_session_mcp", *STANDALONE}  # as the keeper's programs find each other
+
+    used = {name for path in PRODUCT.rglob("*.py") for name in imported(path)} - set(sys.stdlib_module_names) - ours
+    assert used <= names
+    assert names - used <= {"referencing"}  # comes with jsonschema, and its errors are judged by their class
+
+
+@pytest.mark.parametrize("name", STANDALONE)
+def test_the_keepers_programs_import_the_standard_library_and_each_other_only(name: str) -> None:
+    path = PRODUCT / "keeper" / f"{name}.py"
+    ours = {
+        node.module
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pi_session_mcp")
+    }
+
+    assert imported(path) <= {*sys.stdlib_module_names, *STANDALONE, "pi_session_mcp"}
+    assert ours <= {"pi_session_mcp.keeper", *(f"pi_session_mcp.keeper.{one}" for one in STANDALONE)}

@@ -7,14 +7,14 @@ import pytest
 from acceptance.live import first_steps
 from pi_session_mcp.cli.outcome import Facts, Misuse, Outcome
 from pi_session_mcp.cli.program import parse
+from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.runtime import _installed
 from pi_session_mcp.cli.selecting import Named, Stop, select
-from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.doctor.words import Remedy
 from pi_session_mcp.runtime.known_models import Known, Model
 from pi_session_mcp.runtime.result import InstallCode, InstallResult
+from pi_session_mcp.setup.messages import APPLY_REGISTERS, WORDS
 from pi_session_mcp.setup.result import SetupCode
-from pi_session_mcp.setup.words import APPLY_REGISTERS, WORDS
 
 KNOWN = Known({}, {"a": (Model("m", ("off",)), Model("n", ("off",))), "b": ()}, has_catalogue=True)
 

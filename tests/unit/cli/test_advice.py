@@ -9,7 +9,7 @@ import pytest
 
 from pi_session_mcp.cli.outcome import Document
 from pi_session_mcp.cli.program import parse
-from pi_session_mcp.cli.stage import ReportStage
+from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.runtime.problem import REMEDIATIONS
 from pi_session_mcp.runtime.result import INSTALL_REMEDIATIONS
 

@@ -15,8 +15,8 @@ import pytest
 from pi_session_mcp import __version__
 from pi_session_mcp.cli.outcome import Misuse
 from pi_session_mcp.cli.program import parse
+from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.render import json_report
-from pi_session_mcp.cli.stage import ReportStage
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Shell

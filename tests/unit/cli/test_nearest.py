@@ -10,8 +10,8 @@ import pytest
 from pi_session_mcp.cli.nearest import nearest
 from pi_session_mcp.cli.outcome import Document, Misuse
 from pi_session_mcp.cli.program import parse
+from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.render import json_report, misuse_text
-from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.cli.streams import Form
 
 if TYPE_CHECKING:

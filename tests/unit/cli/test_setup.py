@@ -10,9 +10,9 @@ import pytest
 from pi_session_mcp.cli.app import main
 from pi_session_mcp.cli.outcome import Facts
 from pi_session_mcp.cli.setup import _finding, complete_target
+from pi_session_mcp.setup.messages import APPLY_REGISTERS, REWRITES_ITS_FILE
 from pi_session_mcp.setup.result import Finding, Operation, SetupCode, Status
 from pi_session_mcp.setup.targets import parse
-from pi_session_mcp.setup.words import APPLY_REGISTERS, REWRITES_ITS_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from pi_session_mcp import __version__
-from pi_session_mcp.cli.examination import outcome
+from pi_session_mcp.cli.doctor_report import outcome
 from pi_session_mcp.cli.render import failure_report, human_text, json_report
 from pi_session_mcp.cli.streams import Form
 from pi_session_mcp.doctor.checks import decide

@@ -10,11 +10,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from pi_session_mcp.cli.examination import outcome
+from pi_session_mcp.cli.doctor_report import outcome
 from pi_session_mcp.cli.outcome import Document
 from pi_session_mcp.cli.program import parse
+from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.render import json_report
-from pi_session_mcp.cli.stage import ReportStage
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
 from pi_session_mcp.doctor.probe import World, look
 from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, VARIABLE, Id, Remedy, Severity

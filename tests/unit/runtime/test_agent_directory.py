@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
-from pi_session_mcp.runtime.asked import Ignored
+from pi_session_mcp.runtime.overrides import Ignored
 from tests.support.runtimes import Wishes
 
 HOME = {"HOME": "/home/someone"}

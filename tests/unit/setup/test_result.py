@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.setup.messages import WORDS
 from pi_session_mcp.setup.result import Finding, Operation, Result, SetupCode, Status
 from pi_session_mcp.setup.steps import Doing, Step
 from pi_session_mcp.setup.targets import Target
-from pi_session_mcp.setup.words import WORDS
 
 TARGET = Target("codex", "user")
 PAGE = Path(__file__).parents[3] / "docs" / "setup.md"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pi_session_mcp.cli.grammar import read
-from pi_session_mcp.cli.pages import FILE, WIDTHS, page
+from pi_session_mcp.cli.help_pages import FILE, WIDTHS, page
 from pi_session_mcp.cli.program import build
 
 if TYPE_CHECKING:
