@@ -1,7 +1,7 @@
 """JSON Schemas of external tools: whether one is usable, and whether a value keeps to it. Pure.
 
-A foreign schema may cost any time and memory. So only the judge's process (`judge_program`) runs this, because it can be
-ended. `jsonschema` is imported when the first schema is looked at.
+A foreign schema may cost any time and memory. So only the judge's process (`judge_program`) runs this: that process can
+be ended. `jsonschema` is imported when the first schema is looked at.
 """
 
 from __future__ import annotations
