@@ -3,7 +3,7 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test format generate bench acceptance canary audit lock docs clean
+.PHONY: help setup demo test test-registry format generate bench acceptance canary audit lock docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
@@ -23,6 +23,7 @@ help:
 	@echo 'make setup    create .venv, install the program and the pinned Pi SDK'
 	@echo 'make demo     see the main job work, offline, without credentials'
 	@echo 'make test     run the whole test suite'
+	@echo 'make test-registry  try published extensions and MCP servers of other authors, from the npm registry'
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
@@ -41,7 +42,10 @@ demo: setup
 	@$(BIN)/pi-session-mcp demo
 
 test: setup
-	$(BIN)/pytest tests -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest tests -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20
+
+test-registry: setup
+	$(BIN)/pytest tests/contract -m registry -n $(WORKERS) --dist loadfile
 
 check: check-style check-types check-imports check-javascript check-documents
 
