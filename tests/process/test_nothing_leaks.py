@@ -144,6 +144,7 @@ def test_a_missing_workspace_is_refused_without_its_path(world: RealWorld) -> No
 def test_a_refused_configuration_is_told_without_its_words(world: RealWorld, broken: str) -> None:
     world.configuration.write_text(broken)
     child = world.start_server()
+    child.initialize()
     child.start_request("tools/call", {"name": "pi_capabilities_get"})
     assert child.wait() == 1
     assert child.rest() == []

@@ -123,14 +123,14 @@ def test_calls_in_flight_are_answered_when_their_sessions_end(start: Start) -> N
     child = start(command=TRIVIAL)
     child.initialize()
     waiting = child.start_request("tools/call", {"name": "pi_session_list", "arguments": {"do": "wait"}})
-    child.request("ping")
+    child.call("pi_session_list")  # everything is loaded when it is answered, and the call before it is under way
     child.signal(signal.SIGTERM)
 
     assert child.answer_to(waiting)["result"]["structuredContent"] == {}
     assert child.wait() == 143
 
 
-def test_calls_that_wait_for_the_sdk_are_answered_after_the_input_has_ended(start: Start) -> None:
+def test_calls_that_wait_for_the_loading_are_answered_after_the_input_has_ended(start: Start) -> None:
     child = start(command=TRIVIAL)
     child.initialize()
     waiting = child.start_request("tools/call", {"name": "pi_session_list", "arguments": {"do": "echo", "text": "x"}})
