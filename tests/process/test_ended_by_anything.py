@@ -153,7 +153,8 @@ class Trial:
                 tree[0].suspend()
             case "everything just stopped":
                 for process in tree:
-                    process.suspend()
+                    with suppress(psutil.NoSuchProcess):  # a tool's process may have ended since we looked
+                        process.suspend()
 
     def beyond_reach(self, ending: str) -> set[int]:
         """What left its session, when server and keeper were killed in the same instant: the stated limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,10 @@ def agent_directory(shared_agent_directory: Path, model: ScriptedModel) -> Itera
     write_agent_directory(shared_agent_directory, model.base_url)
     yield shared_agent_directory
     for path in shared_agent_directory.iterdir():
-        path.unlink()
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # a lock of Pi's, held by a session that is just ending
+        else:
+            path.unlink(missing_ok=True)
 
 
 @pytest.fixture
