@@ -41,8 +41,9 @@ class Budget:
 BUDGETS: Final = (
     Budget("spawn → `initialize` and `tools/list` answered", "listed", Times(0.25)),
     Budget("CPU until then", "listed_cpu", Absolute(250)),
-    Budget("memory after `tools/list`, idle", "idle_pss", Times(0.4)),
-    Budget("spawn → first turn done, client asking at once", "first_turn_done", Times(0.8)),
+    Budget("first call of a tool, once idle", "first_call", Absolute(150)),
+    Budget("memory after `tools/list`, idle", "idle_pss", Times(0.2)),
+    Budget("spawn → first turn done, client asking at once", "first_turn_done", Times(0.7)),
     Budget("warm session start", "warm_start_p50", Above(10)),
     Budget("a turn, as a waiter sees it, median", "turn_p50", Above(3)),
     Budget("`pi_turn_get` round trip, median", "get_p50", Absolute(500)),
@@ -52,6 +53,8 @@ BUDGETS: Final = (
     Budget("stdin closed → server gone, 10 sessions", "gone_10", Absolute(200)),
     Budget("stdin closed → last process gone, 10 sessions", "last_10", Absolute(6000)),
     Budget("wake-ups of the idle server process", "wakeups", Absolute(0)),
+    Budget("wake-ups of all processes, 5 idle sessions", "tree_wakeups", Absolute(1)),
+    Budget("CPU of all processes in 10 s, 5 idle sessions", "idle_cpu", Absolute(10)),
 )
 
 

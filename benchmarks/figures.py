@@ -47,6 +47,7 @@ SECTIONS: Final = (
             Figure("listed", "`tools/list` answered", Unit.MS),
             Figure("listed_cpu", "CPU until then, all processes", Unit.MS),
             Figure("settled_cpu", "CPU until idle, all processes", Unit.MS),
+            Figure("first_call", "first call of a tool, once idle", Unit.MS),
         ),
     ),
     Section(

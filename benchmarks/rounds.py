@@ -42,7 +42,7 @@ class Amounts:
 
 
 def handshake(launch: Launch) -> Values:
-    """Spawn, handshake, idle, end."""
+    """Spawn, handshake, idle, the first call of a tool, end."""
     with Client(launch) as client:
         initialized, listed = client.handshake()
         values = {
@@ -52,7 +52,11 @@ def handshake(launch: Launch) -> Values:
         }
         client.settle()
         values["settled_cpu"] = tree.cpu_ms(client.pid)
-        return values | _memory(client, "idle") | _end(client, 0)
+        values |= _memory(client, "idle")
+        began = time.perf_counter()
+        client.call("pi_session_list")
+        values["first_call"] = ms(time.perf_counter() - began)
+        return values | _end(client, 0)
 
 
 def first_turn(launch: Launch) -> Values:
