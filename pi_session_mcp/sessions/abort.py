@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class AbortAttempt:
     """Asks Pi to abort and waits until the prompt, if there is one, has settled.
 
-    It lasts as long as Pi takes; `on_overdue` is called once when that is longer than `abort_s`.
+    It lasts until Pi is done. If that takes longer than `abort_s`, `on_overdue` is called once.
     """
 
     def __init__(self, pi: PiSession, turn: Turn | None, *, abort_s: float, on_overdue: Callable[[], None]) -> None:
@@ -43,7 +43,7 @@ class AbortAttempt:
             raise Refusal(Code.ABORT_FAILED)
 
     async def run(self) -> None:
-        """Make the attempt. What came of it is in `failed` and `found_host_gone`; a defect is raised."""
+        """Make the attempt. Afterwards `failed` and `found_host_gone` say how it ended. A defect of ours is raised."""
         try:
             async with anyio.create_task_group() as watch:
                 watch.start_soon(self._watch)
@@ -72,7 +72,7 @@ class AbortAttempt:
             await self._turn.let_go.wait()
 
     def _turn_was_left_running(self) -> bool:
-        """A failed abort leaves a turn alone, but a prompt in quarantine is waited for until the host is given up."""
+        """After a failed abort a turn goes on. A prompt in quarantine is waited for until the host is given up."""
         return self.failed and self._turn is not None and self._turn.state is not TurnState.QUARANTINED
 
     def _turn_goes_on(self) -> bool:

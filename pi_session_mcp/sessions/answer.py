@@ -11,7 +11,7 @@ MAX_ANSWER_BYTES: Final = 65_536
 _BLANK: Final = (
     " \t\n\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\ufeff"
 )
-"""What is trimmed. `str.strip()` would also take U+0085, U+2028 and control characters, which belong to the answer."""
+"""The characters that are trimmed. `str.strip()` would also remove U+0085, U+2028 and control characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ def answer_from(raw: str) -> Answer:
     encoded = whole_characters(raw).strip(_BLANK).encode()
     if len(encoded) <= MAX_ANSWER_BYTES:
         return Answer(encoded.decode(), truncated=False)
-    # The cut may fall into a character; what is left of it at the end is dropped.
+    # The cut may fall inside of a character. The rest of that character is dropped.
     return Answer(encoded[:MAX_ANSWER_BYTES].decode(errors="ignore"), truncated=True)
 
 
 def whole_characters(raw: str) -> str:
-    """`raw` with U+FFFD for each lone surrogate; two that make a pair become their character."""
+    """`raw` with U+FFFD for each lone surrogate. Two surrogates that form a pair become their character."""
     return raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Work that outlives the caller who asked for it, owned by the registry's task group."""
+"""Work that goes on after the call that asked for it. The registry's task group owns it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Cancellable(Protocol):
     """A piece of work that can be told to stop."""
 
     def cancel(self) -> None:
-        """Stop at the next wait. Returns at once; what has ended is not bothered."""
+        """Stop the work at its next wait. Returns at once. Work that has ended stays as it is."""
 
 
 class Background:
-    """A task group whose tasks no cancellation from outside reaches.
+    """A task group whose tasks are not cancelled from outside.
 
-    A model that goes on spending must be aborted and disposed of even when the request that began it, or the whole
-    server, is being cancelled. The owner bounds each task and calls `cancel_all()` when its patience ends.
+    A running model costs money, so it must be aborted and disposed of even when the request that began it, or the whole
+    server, is cancelled. The owner bounds each task, and calls `cancel_all()` when the time for all of them has passed.
     """
 
     def __init__(self, report: Report) -> None:
@@ -55,7 +55,7 @@ class Background:
         return not self._scopes
 
     def start(self, work: Callable[[], Awaitable[None]]) -> Cancellable:
-        """Run `work`. An unexpected exception is reported as `internal_error` and ends that work alone."""
+        """Run `work`. An unexpected exception is reported as `internal_error` and ends only this work."""
         scope = anyio.CancelScope(shield=True)
         if self._is_over:
             scope.cancel()
@@ -64,12 +64,12 @@ class Background:
         return scope
 
     async def wait_until_idle(self) -> None:
-        """Return when no task is left, those that are started meanwhile included."""
+        """Return when no task is left. Tasks that are started meanwhile are waited for as well."""
         while self._scopes:
             await self._one_ended.wait()
 
     def cancel_all(self) -> None:
-        """Tell every task to stop at its next wait, one that is started later too."""
+        """Stop every task at its next wait, also tasks that are started later."""
         self._is_over = True
         for scope in self._scopes:
             scope.cancel()

@@ -15,7 +15,7 @@ def wall_clock() -> datetime:
 
 
 class Clock:
-    """Reads a wall clock; while that is behind what was read before, the time stands still."""
+    """Reads a wall clock. If the clock is set back, the time stands still until the clock has caught up."""
 
     def __init__(self, wall: Callable[[], datetime] = wall_clock) -> None:
         self._wall = wall

@@ -1,6 +1,6 @@
 """Creating a verified Pi session on a host: the order of the steps, and which host they run on.
 
-The host only does what it is told; every comparison and every decision is on this side.
+The host only carries out requests. Every comparison and every decision is made on this side.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class HostedSessions:
     """`ports.PiSessions` on real Pi hosts.
 
-    `profiles` are those that sessions may have: they decide which hosts are kept warm. `place` says where extensions
-    are installed; it may raise `Refusal`. `external` has the external MCP servers of all sessions. `report` is told
-    what of a workspace a session goes without.
+    `profiles` are the profiles that sessions may have. They decide which hosts are kept warm. `place` returns where
+    extensions are installed, or raises `Refusal`. `external` holds the external MCP servers of all sessions. `report`
+    is told which kinds of instruction files a session leaves out.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class HostedSessions:
         self._wants_shared = not all(profile.extensions for profile in profiles.values())
 
     def warm(self) -> None:
-        """See `ports.PiSessions.warm`: the shared host, and a spare one, as far as a profile needs them."""
+        """See `ports.PiSessions.warm`. Warms the shared host, and a spare host if a profile has extensions."""
         self._pool.warm(shared=self._wants_shared, spare=self._wants_spare)
 
     async def create(self, spec: SessionSpec, events: SessionEvents) -> HostedSession:
         """See `ports.PiSessions.create`."""
-        # First, whatever the profile is: the judgement of a workspace does not depend on what else is wrong.
+        # First of all, so that a bad workspace is reported as such whatever else is wrong.
         await refuse_unusable(spec.directory, within_s=self._deadlines.check_step_s)
         place = await self._find_place()
         extensions = await PinnedExtensions.resolve(spec.profile, lambda: place, within_s=self._deadlines.check_step_s)
@@ -72,7 +72,7 @@ class HostedSessions:
             session.selection = await self._build(session, spec, extensions)
         except Refusal as refusal:
             if refusal.code is Code.LOCAL_AUTHENTICATION_UNAVAILABLE:
-                # Pi remembers for the life of its process that a key command of auth.json has failed.
+                # Pi remembers a failed key command of auth.json until its process ends.
                 session.retire_shared_host()
             await session.discard()
             self.warm()
@@ -81,7 +81,7 @@ class HostedSessions:
             await session.abandon()
             raise
         self._tell_what_was_left_out(session, spec)
-        self.warm()  # for the next session, and not before this one is done with the processor
+        self.warm()  # for the next session, and only now, because it would slow this one down
         return session
 
     def _tell_what_was_left_out(self, session: HostedSession, spec: SessionSpec) -> None:
@@ -91,7 +91,7 @@ class HostedSessions:
             self._report(Diagnostic(level="warning", event=event, workspace=spec.workspace, left_out=counts))
 
     async def _find_place(self) -> Place:
-        """Where Pi's files are. Raises `Refusal`: without such a place no host is started."""
+        """Where Pi's files are. Raises `Refusal` if there is no such place; then no host is started."""
         try:
             return await read_within(self._place, within_s=self._deadlines.check_step_s)
         except TimeoutError:
@@ -106,7 +106,7 @@ class HostedSessions:
             raise Refusal(Code.PI_RUNTIME_UNAVAILABLE, stage=Stage.RUNTIME) from None
 
     async def _build(self, session: HostedSession, spec: SessionSpec, extensions: PinnedExtensions) -> Selection:
-        """Every step from loading to the verified session, in order. Raises `Refusal`."""
+        """Take every step from loading to the verified session, in order. Raises `Refusal`."""
         profile, deadlines = spec.profile, self._deadlines
         try:
             registered = await load(session, spec, extensions, deadlines)

@@ -23,16 +23,16 @@ class Deadlines:
     mcp_judge_s: float = 10.0
     """One judgement of arguments or of a schema, by the clock; its processor time has a bound of its own."""
     mcp_judge_idle_s: float = 60.0
-    """The process that judges ends after this long without a question, until there is one."""
+    """The judge's process ends after this long without a question. The next question starts another one."""
     preflight_s: float = 5.0
-    """From handing a prompt to Pi until Pi says what becomes of it."""
+    """From handing a prompt to Pi until Pi accepts or rejects it."""
     abort_s: float = 5.0
     """For each caller of an abort."""
     close_s: float = 5.0
     """Abort and cleanup of one session."""
     registry_shutdown_s: float = 12.0
     process_shutdown_s: float = 15.0
-    """From the signal or the end of input to the exit, whatever happens."""
+    """From the signal or the end of input until the process exits, in every case."""
     host_start_s: float = 10.0
     host_ping_s: float = 5.0
     """A host that owes an answer and does not answer a ping for this long is ended."""

@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 
 MAX_CALL_BYTES: Final = 16 * 1024 * 1024
-"""Of the arguments of all calls of a session that are under way."""
+"""The arguments of all running calls of one session, together."""
 
 
 class HostedSession:
-    """`ports.PiSession` on a real Pi host; also the place where its events arrive.
+    """`ports.PiSession` on a real Pi host. It also receives the host's events.
 
-    Made on a host that is occupied for it, which it vacates when it leaves. A host of its own ends with it. Raises
-    `HostGone` when the host has ended already; then the maker vacates it.
+    The host must be occupied for it before. The session vacates the host when it leaves, and a host of its own ends
+    with it. Raises `HostGone` if the host has ended already; then the caller vacates it.
     """
 
     def __init__(self, host: Host, events: SessionEvents, deadlines: Deadlines, *, own_host: bool) -> None:
         self.selection = Selection("", "", "")
         self.left_out: Sequence[LeftOut] = ()
-        """Why files of instructions were not taken, a word for each."""
+        """One word for each instruction file that was left out: the reason."""
         self._host = host
         self._client = host.client
         self._events = events
@@ -78,8 +78,8 @@ class HostedSession:
     ) -> ResultT:
         """One request of this session's creation. Raises `TimeoutError`, `HostFailed` and `HostGone`.
 
-        A host that is half late is pinged, unless the request runs code of extensions: that may keep a host from
-        answering, and whoever asks ends such a host at the request's own bound.
+        The host is pinged when half of the time has passed, unless the request runs code of extensions. Such code may
+        keep the host from answering, so the caller ends the host when the time has passed.
         """
         watch_after_s = None if runs_extensions else within_s / 2
         return await self._client.request(request, result, within_s=within_s, watch_after_s=watch_after_s)
@@ -109,7 +109,7 @@ class HostedSession:
             await self._dispose_in_host()
 
     async def _end_servers(self) -> None:
-        """End this session's servers; one that takes longer goes on ending without us."""
+        """End this session's servers. A server that takes longer ends in the background."""
         if self._servers is not None:
             with anyio.move_on_after(self._deadlines.mcp_close_s):
                 await self._servers.end()
@@ -119,16 +119,16 @@ class HostedSession:
             try:
                 await self._client.request(Dispose(session=self.key), Empty, watch_after_s=self._deadlines.close_s / 2)
             except (HostGone, HostFailed):
-                pass  # gone is disposed of; a host that cannot dispose is ended by who bounds this
+                pass  # a host that is gone has disposed of it; the caller's bound ends a host that cannot
             finally:
                 self._leave()
         if self._own_host:
             await self._host.gone.wait()
 
     async def discard(self) -> None:
-        """Dispose of a session that is not admitted, also when the caller is cancelled; bounded.
+        """Dispose of a session that was not admitted, within a bound, even if the caller is cancelled.
 
-        A host of its own that takes too long over it is ended for certain, and waited for.
+        If its own host takes too long, the host is ended and waited for.
         """
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(self._dispose_within_s):
@@ -141,7 +141,7 @@ class HostedSession:
     async def abandon(self) -> None:
         """Discard because the whole server is ending, without holding it up.
 
-        A host of its own disposes of the session as it ends; whoever owns the hosts waits for that.
+        A host of its own disposes of the session as it ends, and the pool waits for the host.
         """
         if self._own_host:
             self._leave()
@@ -160,10 +160,10 @@ class HostedSession:
             self._host.end(now=True)
         else:
             self._host.retire()
-            self._vacate()  # a session that was given up must not keep its host alive
+            self._vacate()  # otherwise a session that was given up would keep its host alive
 
     def retire_shared_host(self) -> None:
-        """Have the next session placed on another host, which has kept nothing of this one's."""
+        """Place the next session on another host, which remembers nothing of this one."""
         if not self._own_host:
             self._host.retire()
 
@@ -185,7 +185,7 @@ class HostedSession:
     # --- events of the host ------------------------------------------------------------------------------------------
 
     def host_event(self, event: SessionFrame) -> None:
-        """Pass an event on in the registry's words, and a call to the session's external servers."""
+        """Pass an event on to the registry, or a call to the session's external servers."""
         match event:
             case Activity(turn=turn):
                 self._events.activity(turn)
@@ -213,7 +213,7 @@ class HostedSession:
             self._servers.begin(ToolCall(call.call, call.tool, call.arguments, call.given), end)
 
     def host_ended(self) -> None:
-        """The host is gone, and this session with it; nobody is left to call its servers."""
+        """The host is gone, and this session with it. So its external servers are closed."""
         self._leave()
         self._close_servers()
         self._events.host_ended()

@@ -1,4 +1,4 @@
-"""The pinned extensions of one session under way: their files, and which of them a failure belongs to."""
+"""The pinned extensions of a session that is being created: their files, and which of them a failure belongs to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PinnedExtensions:
-    """What was resolved for a session, and where; false when its profile has no extensions."""
+    """The extensions that were resolved for a session, and where. False if its profile has none."""
 
     resolved: tuple[Resolved, ...] = ()
     place: Place | None = None
@@ -46,13 +46,13 @@ class PinnedExtensions:
 
     @property
     def entries(self) -> tuple[Path, ...]:
-        """The files that Pi loads, in order; a place in here is what the host means by an entry."""
+        """The files that Pi loads, in order. The host names a file by its index here, as an entry."""
         return tuple(entry.path for one in self.resolved for entry in one.entries)
 
     def refusal(self, code: Code, stage: Stage, *, entries: Sequence[int] = ()) -> Refusal:
         """A refusal for the extension of the first of `entries`, or for the only one; else it names none.
 
-        The numbers come from a process that runs foreign code, so what is out of range is nobody's.
+        The numbers come from a process that runs foreign code, so a number out of range names no extension.
         """
         owners = [str(one.pin) for one in self.resolved for _ in one.entries]
         blamed = next((owners[entry] for entry in entries if 0 <= entry < len(owners)), None)

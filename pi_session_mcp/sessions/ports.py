@@ -1,4 +1,4 @@
-"""What the registry knows of Pi: a small interface that the real hosts and the in-memory fake both keep. Pure.
+"""The interface between the registry and Pi, which real hosts and the fake in memory both implement. Pure.
 
 `tests/contract/test_pi_sessions.py` holds both to the same behaviour.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Preflight(StrEnum):
-    """Pi's word on a prompt that it was handed. Only `STARTED` makes a turn."""
+    """Pi's answer to a prompt. Only `STARTED` makes a turn."""
 
     STARTED = "started"
     QUEUED = "queued"
@@ -54,7 +54,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """What to create: the workspace and the profile, by alias and by content."""
+    """The session to create: its workspace and its profile, each with alias and content."""
 
     workspace: str
     directory: Path
@@ -65,8 +65,8 @@ class SessionSpec:
 class SessionEvents(Protocol):
     """What a Pi session tells its owner. Called on the event loop; must not block or raise.
 
-    A turn number that the owner no longer knows is to be ignored: events may be late. Nothing is called after the
-    session's `dispose()` returned, and `host_ended` is called at most once, after which nothing else is.
+    Events may come late, so an unknown turn number must be ignored. Nothing is called after the session's `dispose()`
+    has returned. `host_ended` is called at most once, and nothing is called after it.
     """
 
     def activity(self, turn: int) -> None:
@@ -76,10 +76,10 @@ class SessionEvents(Protocol):
         """The prompt of this turn has resolved in Pi; at most once for a turn, and only after `STARTED`."""
 
     def foreign_run(self, *, active: bool) -> None:
-        """A run that no prompt of ours began has started, or has ended."""
+        """A run that did not begin with a prompt of ours has started or ended."""
 
     def host_ended(self) -> None:
-        """The host is gone, by itself or by force."""
+        """The host has ended, by itself or because it was ended."""
 
 
 class PiSession(Protocol):
@@ -110,7 +110,8 @@ class PiSession(Protocol):
     async def dispose(self) -> None:
         """End the session in Pi. Returns when Pi has let go of it; at most one call has an effect.
 
-        Never raises: a host that is gone has disposed of it. May take for ever: the caller bounds it.
+        Never raises, because a host that is gone has disposed of the session. It may take for ever, so the caller
+        bounds it.
         """
 
     def end_host(self) -> None:
@@ -132,4 +133,4 @@ class PiSessions(Protocol):
         """
 
     def warm(self) -> None:
-        """Have a host ready for the next session. Returns at once; a failure is silent until a session needs it."""
+        """Prepare a host for the next session. Returns at once. A failure is reported when a session needs the host."""

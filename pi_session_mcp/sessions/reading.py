@@ -1,4 +1,4 @@
-"""What a session's creation looks up in the file system, each within a bound."""
+"""What creating a session reads from the file system, each within a time limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 async def read_within(read: Callable[[], T], *, within_s: float) -> T:
-    """Read in a thread, since a file system may take its time; a thread that it keeps for ever is left behind.
+    """Read in a thread, because a file system may hang. A thread that hangs for ever is left behind.
 
     Raises `TimeoutError`.
     """
@@ -38,5 +38,5 @@ async def refuse_unusable(workspace: Path, *, within_s: float) -> None:
 
 
 def workspace_unavailable() -> Refusal:
-    """The one refusal of a workspace, whoever has found it."""
+    """The refusal of an unusable workspace."""
     return Refusal(Code.WORKSPACE_UNAVAILABLE, stage=Stage.WORKSPACE)

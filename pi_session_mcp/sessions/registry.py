@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pi_session_mcp.sessions.views import SessionView, TurnView
 
 MAX_TOMBSTONES: Final = 100
-"""Closed sessions whose last view a repeated close still gets, the latest."""
+"""So many closed sessions keep their last view, for a client that closes again."""
 
 
 class Registry:
     """The sessions of one server. An `async with` that, when left, closes what is open within its bound.
 
-    A caller who is cancelled settles at once; what it had begun is finished or undone in the background. Every refusal
-    is a `Refusal` with its code.
+    A cancelled call returns at once, and what it had begun is finished or undone in the background. Every refusal is a
+    `Refusal` with its code.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Registry:
     async def start(self, workspace: str, profile: str | None = None) -> SessionView:
         """Start a session in the workspace, by the profile or the default one (aliases), and return its view.
 
-        Raises `Refusal`. A caller who is cancelled leaves nothing behind: what arrives for it is disposed of, and the
-        place under the limit is kept until then.
+        Raises `Refusal`. A cancelled call leaves nothing behind: a session that still arrives for it is disposed of,
+        and counts towards the limit until then.
         """
         start = self._begin_start(self._spec(workspace, profile))
         try:
             await start.settled.wait()
-            # Cancellation is looked at last: what follows happens in one go.
+            # The last look at cancellation: nothing below waits.
             await checkpoint_if_cancelled()
         except anyio.get_cancelled_exc_class():
             start.refuse(Refusal(Code.SERVER_STOPPING))
@@ -156,7 +156,7 @@ class Registry:
     async def shutdown(self) -> None:
         """Close everything at once and return when nothing is open, or when the bound has passed.
 
-        Idempotent; no cancellation interrupts it. Whoever waits for a start or a turn gets `server_stopping`.
+        Idempotent, and not interrupted by cancellation. Calls that wait for a start or a turn get `server_stopping`.
         """
         with anyio.CancelScope(shield=True):
             if self._stopping:
@@ -168,7 +168,7 @@ class Registry:
             for session in tuple(self._sessions.values()):
                 session.begin_close(Code.SERVER_STOPPING)
             with anyio.move_on_after(self._deadlines.registry_shutdown_s):
-                # Every close and every start under way is a task there, and so is a disposal that outlasts its close.
+                # All closes and running starts are tasks there, and so are disposals that take longer than their close.
                 await self._background.wait_until_idle()
             self._background.cancel_all()
             self._stopped.set()
@@ -234,7 +234,7 @@ class Registry:
 
 
 class _Start:
-    """A session under way: it holds a place under the limit until it is admitted or gone."""
+    """A session that is being created. It counts towards the limit until it is admitted or gone."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -244,14 +244,14 @@ class _Start:
         """Set when its caller need not wait any longer."""
 
     def arrive(self, pi: PiSession) -> None:
-        """The Pi session is there; if nobody takes it any more, it is closed."""
+        """The Pi session is ready. If its caller has gone, it is closed."""
         self.has_arrived = True
         self.session.admit(pi)
         self.settled.set()
         self._close_if_abandoned()
 
     def refuse(self, why: Refusal) -> None:
-        """The caller gets nothing, or has left; the first reason counts."""
+        """The caller gets no session, or has gone. The first reason counts."""
         self.refusal = self.refusal or why
         self.settled.set()
         self._close_if_abandoned()

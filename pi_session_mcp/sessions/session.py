@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.sessions.views import TurnView
 
 MAX_TURNS: Final = 20
-"""Published turns that a session keeps, the latest."""
+"""So many of its latest turns a session keeps."""
 
 _UNCHANGED_BY: Final = frozenset({SessionEvent.PROMPT_HANDED, SessionEvent.PROMPT_WITHDRAWN})
 """A prompt that never becomes a turn leaves no trace, so neither its beginning nor its end moves `updatedAt`."""
@@ -45,8 +45,8 @@ class Surroundings:
 class Session:
     """A Pi session and its turns. It is the `SessionEvents` of its Pi session.
 
-    Every decision is taken synchronously on the event loop, so prompts, closes and events are serialized; only waiting
-    is asynchronous. What must outlive a cancelled caller runs in the background.
+    Every decision is made synchronously on the event loop, so prompts, closes and events come one after the other. Only
+    waiting is asynchronous. What must go on after a cancelled call runs in the background.
     """
 
     def __init__(self, spec: SessionSpec, around: Surroundings, on_closed: Callable[[Session], None]) -> None:
@@ -63,7 +63,7 @@ class Session:
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._latest_turn_id: str | None = None
         self._turn: Turn | None = None
-        """The prompt that was handed to Pi last, whatever came of it."""
+        """The prompt that was handed to Pi last, even if it never became a turn."""
         self._handed = 0
         self._attempt: AbortAttempt | None = None
         self._foreign_run = False
@@ -74,7 +74,7 @@ class Session:
         """Calls into Pi that may still be waiting for an answer."""
 
     def admit(self, pi: PiSession) -> None:
-        """Take over the Pi session whose events come here; from now on it is disposed of by closing."""
+        """Take over the Pi session whose events come here. From now on, closing this session disposes of it."""
         self._pi = pi
         self._created_at = self._updated_at = self._clock.now()
 
@@ -155,7 +155,7 @@ class Session:
         try:
             with anyio.move_on_after(self._deadlines.preflight_s):
                 await turn.decided.wait()
-            # Cancellation is looked at last: what follows happens in one go.
+            # The last look at cancellation: nothing below waits.
             await checkpoint_if_cancelled()
         except anyio.get_cancelled_exc_class():
             self._abandon(turn)
@@ -175,7 +175,7 @@ class Session:
 
     @property
     def _is_busy(self) -> bool:
-        """Whether anything runs, or may still be running, in Pi."""
+        """Whether something runs in Pi, or may still run."""
         prompt_is_pending = self._turn is not None and self._turn.is_pending
         return prompt_is_pending or self._attempt is not None or self._foreign_run
 
@@ -185,7 +185,7 @@ class Session:
         except HostGone:
             self.host_ended()
         except Exception:
-            # Nobody knows what Pi made of it, so it is treated like a prompt that nobody waits for.
+            # We cannot tell what Pi did with it, so we treat it like a prompt whose caller has gone.
             turn.refusal = turn.refusal or Code.INTERNAL_ERROR
             self._abandon(turn)
             turn.decided.set()
@@ -212,7 +212,7 @@ class Session:
         self._follow(turn)
 
     def _follow(self, turn: Turn) -> None:
-        """Let the session follow what became of its latest prompt. Saying it twice changes nothing.
+        """Update the session by what became of its latest prompt. A second call changes nothing.
 
         A caller may learn late that its prompt was rejected, when the next one has been handed over already.
         """
@@ -231,7 +231,7 @@ class Session:
     # --- aborting ---------------------------------------------------------------------------------------------------
 
     async def abort(self) -> SessionView:
-        """Abort whatever runs and return when it has settled; without anything running, change nothing.
+        """Abort what runs, and return when it has settled. If nothing runs, nothing changes.
 
         Raises `Refusal` with `ABORT_TIMEOUT` or `ABORT_FAILED`.
         """
@@ -272,7 +272,7 @@ class Session:
     def begin_close(self, why: Code) -> None:
         """Close in the background; `closed` is set when that is done. A second call changes nothing.
 
-        From now on there are no turns, and whoever waits for one is refused with `why`.
+        From now on there are no turns, and calls that wait for one are refused with `why`.
         """
         if not self.is_open:
             return
@@ -305,7 +305,7 @@ class Session:
             await attempt.done.wait()
 
     async def _dispose(self) -> None:
-        """Dispose of the Pi session. It may outlast the close: it returns at the latest when the host has ended."""
+        """Dispose of the Pi session. This may outlast the close, and ends with the host at the latest."""
         await self._admitted.dispose()
         self._disposed.set()
 
