@@ -159,3 +159,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an expected answer, not a
     def message(self) -> str:
         """The fixed message of the code."""
         return MESSAGES[self.code]
+
+
+class HostGone(Exception):  # noqa: N818 - an event of the world, answered as pi_runtime_unavailable
+    """The Pi host has ended, so a request to it has no answer."""

@@ -23,8 +23,9 @@ from pi_session_mcp.runtime import compile_cache, install
 from pi_session_mcp.server import catalog
 from pi_session_mcp.server.process import lifecycle
 from pi_session_mcp.server.wire import frames, in_flight, plain_json
-from pi_session_mcp.sessions import answer, hosted, registry, session
+from pi_session_mcp.sessions import answer, registry, session
 from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.sessions.hosted import hosted_session
 from pi_session_mcp.setup import guardian, ownership, verify, world
 from pi_session_mcp.setup.clients import base
 from tools.generated import Generated
@@ -224,7 +225,7 @@ def _bridge() -> tuple[Bound, ...]:
         Bound("one message of a server", size(bridge_frames.MAX_FRAME_BYTES), failed),
         Bound("one call", seconds(_WAIT.mcp_call_s), failed),
         Bound("calls of a session at a time", f"{servers.MAX_CALLS}", failed),
-        Bound("arguments of these calls", size(hosted.MAX_CALL_BYTES), failed),
+        Bound("arguments of these calls", size(hosted_session.MAX_CALL_BYTES), failed),
         Bound(
             "a result, but for its images and sounds",
             size(results.MAX_RESULT_BYTES),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 
+from pi_session_mcp.errors import HostGone
 from pi_session_mcp.host.allowance import Allowance
 from pi_session_mcp.host.protocol import (
     HELLO_ID,
@@ -20,7 +21,6 @@ from pi_session_mcp.host.protocol import (
     Empty,
     Failed,
     HelloResult,
-    HostGone,
     Ping,
     Succeeded,
     decode_host_frame,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pi_session_mcp.diagnostics import Diagnostic, Event
-from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.errors import Code, HostGone, Refusal, Stage
 from pi_session_mcp.host import process
-from pi_session_mcp.host.client import HostClient, HostFailed, HostGone, HostOverran, ProtocolBroken
+from pi_session_mcp.host.client import HostClient, HostFailed, HostOverran, ProtocolBroken
 from pi_session_mcp.host.selection import acceptable
 from pi_session_mcp.keeper.kept import CommandNotStarted
 

@@ -391,7 +391,3 @@ def decode_host_frame(line: bytes) -> HostFrame:
     if "cancel" in frame:
         return Cancel.model_validate(frame)
     return (Succeeded if frame.get("ok") is True else Failed).model_validate(frame)
-
-
-class HostGone(Exception):  # noqa: N818 - an event of the world, answered as pi_runtime_unavailable
-    """The host has ended; what was asked of it has no answer."""

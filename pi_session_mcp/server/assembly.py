@@ -22,8 +22,8 @@ from pi_session_mcp.runtime.compile_cache import prune
 from pi_session_mcp.runtime.record import writable_place
 from pi_session_mcp.server.launching import Surroundings, launcher
 from pi_session_mcp.server.tool_calls import ToolCalls
-from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.registry import Registry
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import HostGone
+from pi_session_mcp.errors import Code, HostGone, Refusal
 from pi_session_mcp.sessions.state import TurnState
 
 if TYPE_CHECKING:

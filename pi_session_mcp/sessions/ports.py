@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from pi_session_mcp.host.protocol import HostGone
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,9 +22,6 @@ class Preflight(StrEnum):
     QUEUED = "queued"
     HANDLED = "handled"
     REJECTED = "rejected"
-
-
-__all__ = ["HostGone", "Outcome", "PiSession", "PiSessions", "Preflight", "Selection", "SessionEvents", "SessionSpec"]
 
 
 @dataclass(frozen=True, slots=True)

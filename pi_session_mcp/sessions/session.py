@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.errors import Code, HostGone, Refusal
 from pi_session_mcp.sessions.abort import AbortAttempt
-from pi_session_mcp.sessions.ports import HostGone
 from pi_session_mcp.sessions.state import Life, SessionEvent, SessionState, TurnState, next_life
 from pi_session_mcp.sessions.turn import Turn
 from pi_session_mcp.sessions.views import SessionView

@@ -18,8 +18,8 @@ from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import SCRIPT, Launch
-from pi_session_mcp.sessions.creation import HostedSessions
 from pi_session_mcp.sessions.deadlines import Deadlines
+from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.ports import SessionSpec
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import HostGone, Preflight, Selection
+from pi_session_mcp.errors import Code, HostGone, Refusal
+from pi_session_mcp.sessions.ports import Preflight, Selection
 from tests.contract.hosted_world import hosted_world
 from tests.contract.pi_worlds import PATIENCE_S, FakeWorld, Heard
 from tests.support.environment import ensure_installed

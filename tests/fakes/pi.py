@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import anyio
 from anyio.lowlevel import checkpoint
 
-from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import HostGone, Outcome, Preflight, Selection
+from pi_session_mcp.errors import Code, HostGone, Refusal
+from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable

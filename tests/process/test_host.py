@@ -14,9 +14,9 @@ import anyio
 import psutil
 import pytest
 
-from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.errors import Code, HostGone, Refusal
 from pi_session_mcp.host import allowance, process
-from pi_session_mcp.host.client import MAX_ABANDONED, MAX_UNREAD_BYTES, HostGone
+from pi_session_mcp.host.client import MAX_ABANDONED, MAX_UNREAD_BYTES
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.errors import Refusal
-from pi_session_mcp.host.client import HostGone
+from pi_session_mcp.errors import HostGone, Refusal
 from pi_session_mcp.host.host import HostBounds
 from tests.process.test_host import PATIENT, ask, world
 

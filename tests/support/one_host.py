@@ -12,7 +12,7 @@ from pi_session_mcp.host.environment import host_environment
 from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
-from pi_session_mcp.sessions.creation import HostedSessions
+from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.ports import SessionSpec
 from tests.contract.pi_worlds import Heard
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.diagnostics import Diagnostic
     from pi_session_mcp.runtime.locate import Runtime
     from pi_session_mcp.sessions.deadlines import Deadlines
-    from pi_session_mcp.sessions.hosted import HostedSession
+    from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
     from pi_session_mcp.sessions.ports import SessionEvents
     from tests.support.real import RealWorld
 

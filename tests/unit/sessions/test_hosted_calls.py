@@ -9,9 +9,9 @@ import pytest
 
 from pi_session_mcp.bridge.results import Failed
 from pi_session_mcp.host.protocol import Call
-from pi_session_mcp.sessions import hosted
 from pi_session_mcp.sessions.deadlines import Deadlines
-from pi_session_mcp.sessions.hosted import HostedSession
+from pi_session_mcp.sessions.hosted import hosted_session
+from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class Servers:
 
 @pytest.fixture(autouse=True)
 def bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted, "MAX_CALL_BYTES", BOUND)
+    monkeypatch.setattr(hosted_session, "MAX_CALL_BYTES", BOUND)
 
 
 def call(number: int, size: int) -> Call:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import HostGone, Preflight
+from pi_session_mcp.errors import Code, HostGone, Refusal
+from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.state import SessionState, TurnState
 from pi_session_mcp.sessions.views import SessionView
 from tests.fakes.pi import abort_failure

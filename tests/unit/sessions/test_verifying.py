@@ -14,9 +14,9 @@ from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import Entry, Place, Resolved
 from pi_session_mcp.extensions.tools import ExtensionTool
 from pi_session_mcp.host.protocol import BindResult, OpenResult, RegisteredTool
-from pi_session_mcp.sessions.pinned import PinnedExtensions
+from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
+from pi_session_mcp.sessions.hosted.verifying import refuse_conflict, verified, verified_bound
 from pi_session_mcp.sessions.ports import Selection
-from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verified_bound
 
 PROFILE = ExecutionProfile.model_validate(
     {"permission_profile": "coding", "provider": "p", "model": "m", "thinking_level": "high"}

@@ -21,7 +21,7 @@ from pi_session_mcp.host.protocol import (
     RegisteredTool,
 )
 from pi_session_mcp.platform.text import utf8_text
-from pi_session_mcp.sessions.reading import workspace_unavailable
+from pi_session_mcp.sessions.hosted.reading import workspace_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.host.selection import CheckStep
     from pi_session_mcp.sessions.deadlines import Deadlines
-    from pi_session_mcp.sessions.hosted import HostedSession
-    from pi_session_mcp.sessions.pinned import PinnedExtensions
+    from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
+    from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
     from pi_session_mcp.sessions.ports import SessionSpec
 
 

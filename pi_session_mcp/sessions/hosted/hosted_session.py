@@ -8,7 +8,7 @@ import anyio
 
 from pi_session_mcp.bridge.results import Delivered, Failed
 from pi_session_mcp.bridge.servers import ToolCall
-from pi_session_mcp.errors import Code, Refusal
+from pi_session_mcp.errors import Code, HostGone, Refusal
 from pi_session_mcp.host.client import HostFailed
 from pi_session_mcp.host.protocol import (
     Abort,
@@ -18,7 +18,6 @@ from pi_session_mcp.host.protocol import (
     Dispose,
     Done,
     Empty,
-    HostGone,
     Image,
     Prompt,
     PromptResult,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import first_conflict
 from pi_session_mcp.host.selection import level_refusal
+from pi_session_mcp.sessions.hosted.steps import extension_tools
 from pi_session_mcp.sessions.ports import Selection
-from pi_session_mcp.sessions.steps import extension_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.extensions.tools import ExtensionTool
     from pi_session_mcp.host.protocol import BindResult, OpenResult
-    from pi_session_mcp.sessions.pinned import PinnedExtensions
+    from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
 
 
 def refuse_conflict(registered: Sequence[ExtensionTool], granted: Sequence[str], extensions: PinnedExtensions) -> None:

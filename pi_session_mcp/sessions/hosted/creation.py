@@ -9,15 +9,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pi_session_mcp.diagnostics import Diagnostic, Event
-from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.errors import Code, HostGone, Refusal, Stage
 from pi_session_mcp.extensions.tools import compose
-from pi_session_mcp.host.protocol import HostGone
 from pi_session_mcp.host.selection import CHECKS
-from pi_session_mcp.sessions.hosted import HostedSession
-from pi_session_mcp.sessions.pinned import PinnedExtensions
-from pi_session_mcp.sessions.reading import read_within, refuse_unusable
-from pi_session_mcp.sessions.steps import bind, check, load, open_session
-from pi_session_mcp.sessions.verifying import refuse_conflict, verified, verified_bound
+from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
+from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
+from pi_session_mcp.sessions.hosted.reading import read_within, refuse_unusable
+from pi_session_mcp.sessions.hosted.steps import bind, check, load, open_session
+from pi_session_mcp.sessions.hosted.verifying import refuse_conflict, verified, verified_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
