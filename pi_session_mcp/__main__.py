@@ -38,10 +38,8 @@ def _leave(number: int, _frame: object) -> None:
 
 def _leave_at_signals() -> None:
     for number in _WORDS:
-        if signal.getsignal(number) in {
-            signal.SIG_DFL,
-            signal.default_int_handler,
-        }:  # our parent wants us to ignore other settings
+        # Another setting means that our parent wants us to ignore the signal.
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
             signal.signal(number, _leave)
 
 
@@ -90,9 +88,8 @@ def _shake_off_the_environment() -> None:
     or in the working directory that has the name of one of ours would be imported instead of it.
     """
     sys.path[:] = _own_path()
-    sys.set_int_max_str_digits(
-        sys.int_info.default_max_str_digits
-    )  # without this limit, parsing one long number takes minutes
+    # Without this limit, parsing one long number takes minutes.
+    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)
     if os.environ.get("PYTHONTRACEMALLOC"):
         import tracemalloc
 

@@ -6,15 +6,9 @@ set -eu
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT INT TERM
 
-PYTHON=
-for candidate in "$@"; do
-    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-        PYTHON=$candidate
-        break
-    fi
-done
-
-"${PYTHON:?Python 3.11 or newer with the venv module is needed}" -m venv "$place/environment"
+. tools/find_python.sh
+python=$(first_usable "$@")
+"$python" -m venv "$place/environment"
 "$place/environment/bin/python" -m pip install --disable-pip-version-check --quiet '.[node,dev,docs,bench]' </dev/null
 {
     echo '# The versions that `make setup` installs. Written by `make lock`; used as constraints of pip.'

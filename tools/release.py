@@ -10,6 +10,7 @@ Each prints one line for each fault and exits with 1 if there is one. The regist
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -89,15 +90,18 @@ def _build_twice(into: Path) -> list[str]:
         again.mkdir()
         _run("-m", "pip", "install", "--quiet", "--target", str(backend), "hatchling")
         for directory in (into, again):
-            _build(backend, directory)
+            build(backend, directory)
         faults = differences(digests(into), digests(again))
     for name, digest in digests(into).items():
         print(f"{digest}  {name}")
     return faults
 
 
-def _build(backend: Path, into: Path) -> None:
-    """Build the sdist from the checkout and the wheel from the sdist, as those do who have only the sdist."""
+def build(backend: Path, into: Path) -> None:
+    """Build the sdist from the checkout, and the wheel from the sdist. `backend` holds an installed hatchling.
+
+    The wheel is built as by those who have only the sdist. Raises `subprocess.SubprocessError`.
+    """
     _hatch(backend, ROOT, "sdist", into)
     (sdist,) = into.glob("*.tar.gz")
     with tempfile.TemporaryDirectory(prefix="sdist-") as unpacked:
@@ -108,10 +112,8 @@ def _build(backend: Path, into: Path) -> None:
 
 
 def _hatch(backend: Path, source: Path, kind: str, into: Path) -> None:
-    build = (
-        f"import sys; sys.path.insert(0, {str(backend)!r}); from hatchling.cli import hatchling; sys.exit(hatchling())"
-    )
-    _run("-c", build, "build", "-t", kind, "-d", str(into.resolve()), cwd=source)
+    environ = {**os.environ, "PYTHONPATH": str(backend)}
+    _run("-m", "hatchling", "build", "-t", kind, "-d", str(into.resolve()), cwd=source, environ=environ)
 
 
 def _download(into: Path) -> None:
@@ -120,8 +122,8 @@ def _download(into: Path) -> None:
         _run("-m", "pip", "download", "--quiet", *wanted)
 
 
-def _run(*arguments: str, cwd: Path = ROOT) -> None:
-    subprocess.run([sys.executable, *arguments], cwd=cwd, check=True, stdout=sys.stderr, timeout=WITHIN_S)
+def _run(*arguments: str, cwd: Path = ROOT, environ: Mapping[str, str] = os.environ) -> None:
+    subprocess.run([sys.executable, *arguments], cwd=cwd, env=environ, check=True, stdout=2, timeout=WITHIN_S)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -18,13 +17,18 @@ from pi_session_mcp.bridge.results import BAD_ARGUMENTS, TOO_LARGE, UNJUDGED_ARG
 from pi_session_mcp.errors import Code, Refusal, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from typing import TypeAlias
 
     from pi_session_mcp.bridge.client import McpClient
     from pi_session_mcp.bridge.judge import Judge
     from pi_session_mcp.bridge.process import Launch
     from pi_session_mcp.bridge.results import Outcome
+    from pi_session_mcp.bridge.transport import Watcher
     from pi_session_mcp.config.model import Grant
+
+    Speaking: TypeAlias = Callable[[Launch, Watcher], AbstractAsyncContextManager[McpClient]]
 
 _LATE: Final = Failed()
 
@@ -145,8 +149,8 @@ class Connection:
 
     async def _live(self) -> None:
         # In a thread, because it takes half a second and other sessions must not wait for it.
-        client_module = await to_thread.run_sync(import_module, "pi_session_mcp.bridge.client")
-        async with client_module.speaking(self._launch, self) as client:
+        speaking = await to_thread.run_sync(_import_speaking)
+        async with speaking(self._launch, self) as client:
             try:
                 self.tools = await self._discover(client)
             except Refusal as refusal:  # here, since leaving the client would wrap it
@@ -202,3 +206,9 @@ class Connection:
 def _text(value: object) -> str:
     """A value as JSON for the judge. Raises `ValueError` for what is none."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _import_speaking() -> Speaking:
+    from pi_session_mcp.bridge.client import speaking
+
+    return speaking

@@ -39,10 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """The working parts of a server. `warm_soon` has a host ready shortly after it was called; it returns at once."""
+    """The working parts of a server."""
 
     registry: Registry
-    warm_soon: Callable[[], None]
     external: ExternalServers
     tools: ToolCalls
 
@@ -90,7 +89,7 @@ async def assembled(
             tools = ToolCalls(
                 registry, configuration, _naming_an_ignored_variable(report, configuration, around), warm_soon
             )
-            yield Assembly(registry, warm_soon, external, tools)
+            yield Assembly(registry, external, tools)
             warming.cancel_scope.cancel()
 
 

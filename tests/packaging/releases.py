@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tools import release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,12 +59,8 @@ def publish(root: Path) -> Published:
     """A release below `root`, built as build tools do it: the wheel from the unpacked sdist."""
     backend = root / "backend"
     pip(sys.executable, "install", "--quiet", "--target", str(backend), "hatchling")
-    _build(backend, ROOT, "sdist", root)
+    release.build(backend, root)
     (sdist,) = root.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(root / "unpacked", filter="data")
-    (source,) = (root / "unpacked").iterdir()
-    _build(backend, source, "wheel", root)
     (wheel,) = root.glob("*.whl")
     return Published(sdist, wheel)
 
@@ -114,9 +111,3 @@ def run(
             os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
-
-
-def _build(backend: Path, source: Path, kind: str, into: Path) -> None:
-    argv = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(into)]
-    ended = run(argv, source, {**machine(), "HOME": str(into), "PYTHONPATH": str(backend)})
-    assert ended.returncode == 0, ended.stderr

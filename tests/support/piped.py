@@ -85,9 +85,13 @@ async def _deliver(reader: int, to_client: Any) -> None:
 
 
 async def _send(from_client: Any, writer: int) -> None:
-    os.set_blocking(writer, False)
     async for item in from_client:
-        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        while line:
-            await anyio.wait_writable(writer)
-            line = line[os.write(writer, line) :]
+        await write_all(writer, item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+
+async def write_all(writer: int, data: bytes) -> None:
+    """Write everything to a pipe, and wait while it is full."""
+    os.set_blocking(writer, False)
+    while data:
+        await anyio.wait_writable(writer)
+        data = data[os.write(writer, data) :]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.server.tool_calls import ToolCalls
 from pi_session_mcp.server.wire.protocol import Call
-from tests.support.piped import Pipes
+from tests.support.piped import Pipes, write_all
 from tests.support.served import UNKNOWN, Memory, configured
 
 if TYPE_CHECKING:
@@ -188,20 +188,13 @@ class Server:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection.write)
             tasks.start_soon(connection.serve, tools)
-            tasks.start_soon(_send, sent, pipes.writer)
+            tasks.start_soon(write_all, pipes.writer, sent)
             with anyio.fail_after(60):
                 while received.count(b"\n") < expected:
                     await anyio.wait_readable(pipes.reader)
                     received += os.read(pipes.reader, 1 << 16)
             tasks.cancel_scope.cancel()
         return [said for line in received.splitlines() if (said := json.loads(line))["id"] != 0]
-
-
-async def _send(sent: bytes, writer: int) -> None:
-    os.set_blocking(writer, False)
-    while sent:
-        await anyio.wait_writable(writer)
-        sent = sent[os.write(writer, sent) :]
 
 
 HANDSHAKE: Final = (
