@@ -23,7 +23,7 @@ from acceptance.live.runs import live_runs
 from acceptance.record import Run, as_text, record
 from acceptance.scenario import Scenario
 from pi_session_mcp.errors import Refusal
-from pi_session_mcp.keeper.program import become_subreaper
+from pi_session_mcp.platform.processes import become_subreaper
 from pi_session_mcp.runtime.locate import Runtime, locate
 from pi_session_mcp.runtime.overrides import NothingAsked
 from pi_session_mcp.setup.targets import ALL_TARGETS, Target, TargetInvalid, parse

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pi_session_mcp.bridge import process
-from pi_session_mcp.bridge.process import Launch
+from pi_session_mcp.bridge.process import Launch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pi_session_mcp.bridge.process import ServerProcess
+    from pi_session_mcp.keeper.child import Child
 
 _PROGRAM: Final = Path(__file__).with_name("judge_program.py")
 _IMPORTED: Final = (
@@ -104,30 +103,25 @@ class Judge:
     async def _live(self) -> None:
         while True:  # the first process is started before the first question, so that this need not wait for it
             try:
-                started = process.start(_launch())
+                async with running_server(_launch(), grace_s=0) as process:
+                    await self._serve(process)
             except OSError:
                 await self._wait_for_one()
                 self._questions.popleft().done.set()
-            else:
-                await self._serve(started)
             await self._wait_for_one()
 
-    async def _serve(self, process: ServerProcess) -> None:
+    async def _serve(self, process: Child) -> None:
         """Answer questions until the process fails at one, or ends, or is idle for too long."""
-        try:
-            while await self._is_needed(process):
-                question = self._questions.popleft()
-                try:
-                    question.answer = await self._answer(process, question.line)
-                finally:
-                    question.done.set()
-                if question.answer is None:
-                    return
-        finally:
-            with anyio.CancelScope(shield=True):
-                await process.end(0)
+        while await self._is_needed(process):
+            question = self._questions.popleft()
+            try:
+                question.answer = await self._answer(process, question.line)
+            finally:
+                question.done.set()
+            if question.answer is None:
+                return
 
-    async def _is_needed(self, process: ServerProcess) -> bool:
+    async def _is_needed(self, process: Child) -> bool:
         """Wait for a question; whether there is one, and the process to answer it."""
         async with anyio.create_task_group() as tasks:
 
@@ -148,7 +142,7 @@ class Judge:
             self._asked = anyio.Event()
             await self._asked.wait()
 
-    async def _answer(self, process: ServerProcess, line: bytes) -> list[bool | None] | None:
+    async def _answer(self, process: Child, line: bytes) -> list[bool | None] | None:
         said = b""
         with anyio.move_on_after(self._within_s):
             try:

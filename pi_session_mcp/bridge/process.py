@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper.child import Command
+from pi_session_mcp.keeper.pipes import INPUT, OUTPUT
+from pi_session_mcp.keeper.running import running
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
-    from pi_session_mcp.keeper.kept import Kept
+    from pi_session_mcp.keeper.child import Child
 
 GRACE_S: Final = 2.0
 """After the end of its input, and again after TERM, a server may take this long to end."""
-_CHUNK_BYTES: Final = 65_536
-_STDIN: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,82 +30,44 @@ class Launch:
     directory: str
 
 
-class ServerProcess:
-    """A started server. Whoever started it awaits `end`."""
+@asynccontextmanager
+async def running_server(launch: Launch, grace_s: float = GRACE_S) -> AsyncIterator[Child]:
+    """A started server. Leaving the block ends its input, and nothing of its tree is left afterwards.
 
-    def __init__(self, keeper: Kept, to_server: int, from_server: int) -> None:
-        self._keeper = keeper
-        self._input: int | None = to_server
-        self._output = from_server
-
-    async def over(self) -> None:
-        """Wait until the server has ended by itself."""
-        await self._keeper.over()
-
-    async def write(self, line: bytes) -> None:
-        """Write a line; waits while the server does not read. Raises `OSError` when it is gone."""
-        rest = memoryview(line)
-        while rest:
-            if self._input is None:
-                raise BrokenPipeError
-            try:
-                rest = rest[os.write(self._input, rest) :]
-            except BlockingIOError:
-                await anyio.wait_writable(self._input)
-
-    async def read(self) -> bytes:
-        """What the server has written, empty at the end."""
-        await anyio.wait_readable(self._output)
-        return os.read(self._output, _CHUNK_BYTES)
-
-    async def end(self, grace_s: float = GRACE_S) -> None:
-        """End its input, then the server, after so much time with TERM, and as much later for certain.
-
-        Nothing of its tree is left. Shield it.
-        """
-        if self._input is not None:
-            anyio.notify_closing(self._input)
-            os.close(self._input)
-            self._input = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._drain)  # one that waits to write its last words could not end
-            tasks.start_soon(self._hurry, grace_s)
-            await self._keeper.gone()
-            tasks.cancel_scope.cancel()
-        anyio.notify_closing(self._output)
-        os.close(self._output)
-
-    async def _drain(self) -> None:
-        while await self.read():
-            pass
-
-    async def _hurry(self, grace_s: float) -> None:
-        await anyio.sleep(grace_s)
-        self._keeper.ask()
-        await anyio.sleep(grace_s)
-        self._keeper.end()
+    A server that has not ended after `grace_s` gets TERM, and as much later it is killed. What it writes to stderr goes
+    nowhere. Raises `OSError` when it cannot be started; nothing is left open then.
+    """
+    command = Command(
+        argv=launch.argv,
+        environment=launch.environment,
+        directory=launch.directory,
+        grace_s=GRACE_S,
+        streams=(INPUT, OUTPUT),
+    )
+    async with running(command) as server:
+        try:
+            yield server
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(server, grace_s)
 
 
-def start(launch: Launch) -> ServerProcess:
-    """Start a server. Raises `OSError`; nothing is left open then. What it writes to stderr goes nowhere."""
-    (their_input, our_input), (our_output, their_output) = kept.open_pipes(2)
-    try:
-        keeper = kept.start(
-            kept.Command(
-                argv=launch.argv,
-                environment=launch.environment,
-                directory=launch.directory,
-                grace_s=GRACE_S,
-                descriptors={_STDIN: their_input},
-                output=their_output,
-            )
-        )
-    except BaseException:
-        os.close(our_input)
-        os.close(our_output)
-        raise
-    finally:
-        os.close(their_input)
-        os.close(their_output)
-    os.set_blocking(our_input, False)
-    return ServerProcess(keeper, our_input, our_output)
+async def _end(server: Child, grace_s: float) -> None:
+    server.hang_up()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_drain, server)  # a server that waits to write its last words could not end
+        tasks.start_soon(_hurry, server, grace_s)
+        await server.gone()
+        tasks.cancel_scope.cancel()
+
+
+async def _drain(server: Child) -> None:
+    async for _ in server.chunks(OUTPUT):
+        pass
+
+
+async def _hurry(server: Child, grace_s: float) -> None:
+    await anyio.sleep(grace_s)
+    server.ask()
+    await anyio.sleep(grace_s)
+    server.end()

@@ -18,7 +18,7 @@ from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest,
 from pi_session_mcp.bridge.allowance import DROPPED_COUNT_ONCE_IN, Allowance, weight
 from pi_session_mcp.bridge.frames import LineSplitter, read_messages
 from pi_session_mcp.bridge.outbox import Outbox
-from pi_session_mcp.bridge.process import start
+from pi_session_mcp.bridge.process import running_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
     from mcp_types import JSONRPCMessage
 
-    from pi_session_mcp.bridge.process import Launch, ServerProcess
+    from pi_session_mcp.bridge.process import Launch
+    from pi_session_mcp.keeper.child import Child
 
 Received: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _PING: Final = "ping"
@@ -54,8 +55,7 @@ async def connected(launch: Launch, watcher: Watcher) -> AsyncIterator[tuple[Rec
 
     Enter and leave in one task. Raises `OSError` if it cannot be started.
     """
-    process = start(launch)
-    try:
+    async with running_server(launch) as process:
         outbox = Outbox(watcher.overran)
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         async with incoming, received, anyio.create_task_group() as tasks:
@@ -64,12 +64,9 @@ async def connected(launch: Launch, watcher: Watcher) -> AsyncIterator[tuple[Rec
             tasks.start_soon(_watch, process, watcher)
             yield received, outbox
             tasks.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await process.end()
 
 
-async def _write(process: ServerProcess, outbox: Outbox, stop_reading: Callable[[], None]) -> None:
+async def _write(process: Child, outbox: Outbox, stop_reading: Callable[[], None]) -> None:
     while True:
         line = await outbox.take()
         try:
@@ -80,7 +77,7 @@ async def _write(process: ServerProcess, outbox: Outbox, stop_reading: Callable[
             return
 
 
-async def _watch(process: ServerProcess, watcher: Watcher) -> None:
+async def _watch(process: Child, watcher: Watcher) -> None:
     await process.over()
     watcher.server_ended()
 
@@ -90,7 +87,7 @@ class _Intake:
 
     def __init__(
         self,
-        process: ServerProcess,
+        process: Child,
         outbox: Outbox,
         incoming: MemoryObjectSendStream[SessionMessage | Exception],
         watcher: Watcher,

@@ -17,8 +17,7 @@ import mcp_types
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.shared.message import SessionMessage
 
-from pi_session_mcp.keeper.process_table import below
-from pi_session_mcp.keeper.program import scan
+from pi_session_mcp.platform import processes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,7 +44,7 @@ class Family:
 
     def alive(self) -> int:
         """How many of these processes run now. A zombie does not count. Raises `OSError` or `ValueError`."""
-        return len(self.members & {(row.pid, row.start) for row in scan() if not row.ended})
+        return len(self.members & {(row.pid, row.start) for row in processes.scan() if not row.ended})
 
 
 class RunningServer:
@@ -73,9 +72,7 @@ class RunningServer:
 
     def family(self) -> Family:
         """The server's process tree now. Raises `OSError` or `ValueError` when the process table cannot be read."""
-        rows = scan()
-        tree = [row for row in rows if row.pid == self._process.pid] + below(rows, {self._process.pid})
-        return Family(frozenset((row.pid, row.start) for row in tree if not row.ended))
+        return Family(frozenset((row.pid, row.start) for row in processes.family(self._process.pid)))
 
     async def end(self) -> int:
         """Close the server's input, as a client does, and return its exit status. A server that does not end is killed.

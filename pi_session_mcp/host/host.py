@@ -13,7 +13,8 @@ from pi_session_mcp.errors import Code, HostGone, Refusal, Stage
 from pi_session_mcp.host import process
 from pi_session_mcp.host.client import HostClient, HostFailed, HostOverran, ProtocolBroken
 from pi_session_mcp.host.selection import acceptable
-from pi_session_mcp.keeper.kept import CommandNotStarted
+from pi_session_mcp.keeper.child import CommandNotStarted
+from pi_session_mcp.keeper.running import owned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +140,7 @@ class Host:
             self._finish(EndReason.NOT_STARTED)
             self.gone.set()
             return
-        async with anyio.create_task_group() as draining:
+        async with owned(started.child), anyio.create_task_group() as draining:
             draining.start_soon(started.drain, self._count)
             draining.start_soon(self._hurry, started)
             try:
@@ -148,7 +149,6 @@ class Host:
                 with anyio.CancelScope(shield=True):
                     await self._end(started)
                 draining.cancel_scope.cancel()
-        started.close_pipes()
         self.gone.set()
 
     async def _serve(self, started: HostProcess) -> None:
@@ -178,11 +178,11 @@ class Host:
 
     async def _attend_keeper(self, started: HostProcess) -> None:
         try:
-            await started.kept.started()
+            await started.child.started()
         except CommandNotStarted:
             self.end(now=True, reason=EndReason.NOT_STARTED)
         else:
-            await started.kept.over()
+            await started.child.over()
             self.end(reason=EndReason.EXITED)
 
     async def _greet(self, client: HostClient) -> None:
@@ -223,16 +223,16 @@ class Host:
     async def _end(self, started: HostProcess) -> None:
         reason = self._reason or EndReason.ASKED
         self._finish(reason)
-        started.kept.let_go()
+        started.child.let_go()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hurry, started)
-            await started.kept.gone()
+            await started.child.gone()
             tasks.cancel_scope.cancel()
 
     async def _hurry(self, started: HostProcess) -> None:
         """Runs beside everything else, so that the kill waits for nothing to come to its end first."""
         await self._ending_now.wait()
-        started.kept.end()
+        started.child.end()
 
     def _finish(self, reason: EndReason) -> None:
         self._reason = reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from dataclasses import dataclass
@@ -12,13 +11,15 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pi_session_mcp.host.protocol import CHANNEL_FD, HELLO_ID, Hello, encode_request
-from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper import child
+from pi_session_mcp.keeper.child import Command
+from pi_session_mcp.keeper.pipes import ERRORS, OUTPUT
 from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pi_session_mcp.keeper.kept import Kept
+    from pi_session_mcp.keeper.child import Child
 
 SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
 GRACE_S: Final = 4.0
@@ -32,7 +33,6 @@ _OWN_REST: Final = ("--no-memory-reducer",)
 """`js/rest.mjs` gives memory back instead. V8's own way wakes a host dozens of times, seconds after its last turn."""
 _DIRECTORY: Final = "/"
 """Where a host runs: nowhere near the client's project."""
-_CHUNK_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +51,20 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostProcess:
-    """A started host, which was greeted. The descriptors are ours until `close_pipes` and the closing of `channel`."""
+    """A started host, which was greeted. Who has it owns the child (`running.owned`) and closes `channel`."""
 
-    kept: Kept
+    child: Child
     channel: socket.socket
-    output: int
-    errors: int
 
     async def drain(self, count: Callable[[int, int], None]) -> None:
         """Read what the host and its children print, count it as (bytes, writes), and drop it, until all have ended."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_drain, self.output, count)
-            tasks.start_soon(_drain, self.errors, None)
+            tasks.start_soon(self._drain, OUTPUT, count)
+            tasks.start_soon(self._drain, ERRORS, lambda _bytes, _writes: None)
 
-    def close_pipes(self) -> None:
-        """Close our ends of the host's 1 and 2."""
-        for descriptor in (self.output, self.errors):
-            anyio.notify_closing(descriptor)
-            os.close(descriptor)
+    async def _drain(self, stream: int, count: Callable[[int, int], None]) -> None:
+        async for chunk in self.child.chunks(stream):
+            count(len(chunk), 1)
 
 
 def arguments_of(launch: Launch) -> tuple[str, ...]:
@@ -78,37 +74,24 @@ def arguments_of(launch: Launch) -> tuple[str, ...]:
 
 def start(launch: Launch) -> HostProcess:
     """Start a host and greet it: request `HELLO_ID` is on its way. Raises `OSError`; nothing is left open then."""
-    (output, output_end), (errors, errors_end) = kept.open_pipes(2)
-    try:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    except OSError:
-        for descriptor in (output, output_end, errors, errors_end):
-            os.close(descriptor)
-        raise
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         ours.sendall(_greeting(launch))  # some paths: the buffer of a new socket takes them
-        keeper = kept.start(
-            kept.Command(
-                argv=(str(launch.node), *arguments_of(launch), str(SCRIPT)),
-                environment=launch.environment,
-                directory=_DIRECTORY,
-                grace_s=GRACE_S,
-                descriptors={CHANNEL_FD: theirs.fileno()},
-                output=output_end,
-                errors=errors_end,
-            )
+        ours.setblocking(False)  # noqa: FBT003 - by position only
+        command = Command(
+            argv=(str(launch.node), *arguments_of(launch), str(SCRIPT)),
+            environment=launch.environment,
+            directory=_DIRECTORY,
+            grace_s=GRACE_S,
+            streams=(OUTPUT, ERRORS),
+            descriptors={CHANNEL_FD: theirs.fileno()},
         )
+        return HostProcess(child.start(command), ours)
     except BaseException:
         ours.close()
-        os.close(output)
-        os.close(errors)
         raise
     finally:
         theirs.close()
-        os.close(output_end)
-        os.close(errors_end)
-    ours.setblocking(False)  # noqa: FBT003 - by position only
-    return HostProcess(keeper, ours, output, errors)
 
 
 def _greeting(launch: Launch) -> bytes:
@@ -117,13 +100,3 @@ def _greeting(launch: Launch) -> bytes:
     )
     hello = Hello(sdk=sdk or "", bundle=bundle, compileCache=cache, python=utf8_text(sys.executable))
     return encode_request(HELLO_ID, hello)
-
-
-async def _drain(descriptor: int, count: Callable[[int, int], None] | None) -> None:
-    while True:
-        await anyio.wait_readable(descriptor)
-        size = len(os.read(descriptor, _CHUNK_BYTES))
-        if size == 0:
-            return
-        if count is not None:
-            count(size, 1)

@@ -12,8 +12,8 @@ from typing import Final
 
 import anyio
 
-from pi_session_mcp.keeper import program
-from pi_session_mcp.keeper.process_table import below
+from pi_session_mcp.keeper.program import TERM_TO_KILL_S
+from pi_session_mcp.platform import processes
 
 _keepers: Final[dict[int, int | None]] = {}
 """Living keepers, and the command of each."""
@@ -25,13 +25,13 @@ _adopts = False
 def adopt_orphans() -> None:
     """Make this process the new parent of what killed keepers leave behind (Linux). For the process's whole life."""
     global _adopts  # noqa: PLW0603 - a property of the process, like the kernel's flag
-    program.become_subreaper()
+    processes.become_subreaper()
     _adopts = True
 
 
 def adopts() -> bool:
     """Whether what a killed keeper leaves behind falls to this process."""
-    return _adopts and program.has_subreapers()
+    return _adopts and processes.has_subreapers()
 
 
 def remember_keeper(pid: int) -> None:
@@ -57,8 +57,8 @@ async def end_tree(command: int, *, grace_s: float) -> None:
     finally:
         _in_grace.discard(command)
     for pid in _orphans(command):
-        program.ask_to_end(pid)
-    await _wait_for_exit(command, program.TERM_TO_KILL_S)
+        processes.ask_to_end(pid)
+    await _wait_for_exit(command, TERM_TO_KILL_S)
     await _kill_until_none(command)
 
 
@@ -72,12 +72,12 @@ async def end_strays() -> None:
 
 
 async def _kill_until_none(command: int | None) -> None:
-    pause_s = program.FIRST_PAUSE_S
+    pause_s = processes.FIRST_PAUSE_S
     while alive := _orphans(command):
         for pid in alive:
-            program.send(pid, signal.SIGKILL)
+            processes.send(pid, signal.SIGKILL)
         await anyio.sleep(pause_s)  # the kernel has no event for "no descendant is left"
-        pause_s = min(pause_s * 2, program.LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 2, processes.LONGEST_PAUSE_S)
 
 
 async def _wait_for_exit(pid: int, seconds: float) -> None:
@@ -94,34 +94,24 @@ async def _wait_for_exit(pid: int, seconds: float) -> None:
                 anyio.notify_closing(descriptor)
                 os.close(descriptor)
         else:
-            while _is_alive(pid):  # noqa: ASYNC110 - our orphans are not all our children
-                await anyio.sleep(program.FIRST_PAUSE_S)  # not our child, so there is no event to wait for
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+            while processes.is_alive(pid):  # noqa: ASYNC110 - our orphans are not all our children
+                await anyio.sleep(processes.FIRST_PAUSE_S)  # not our child, so there is no event to wait for
 
 
 def _orphans(command: int | None) -> list[int]:
     """The command and, if we adopt, every process below us that no living keeper and no grace covers."""
     try:
-        rows = program.scan()
+        rows = processes.scan()
     except (OSError, ValueError):
-        return [command] if command is not None and _is_alive(command) else []
+        return [command] if command is not None and processes.is_alive(command) else []
     if not _adopts:
         return [row.pid for row in rows if command in (row.pid, row.group) and not row.ended]
     me = os.getpid()
     covered = {*_keepers, *_in_grace}
     adopted = {row.pid for row in rows if row.parent == me and row.pid not in covered}
     _reap(adopted)
-    tree = {row.pid for row in below(rows, adopted)} | adopted
-    return [pid for pid in tree if pid not in covered and _is_alive(pid)]
+    tree = {row.pid for row in processes.below(rows, adopted)} | adopted
+    return [pid for pid in tree if pid not in covered and processes.is_alive(pid)]
 
 
 def _reap(children: set[int]) -> None:

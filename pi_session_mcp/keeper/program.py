@@ -1,7 +1,7 @@
 """The keeper: runs one command, and when it ends or we lose our owner, ends everything that the command started.
 
 A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL HELD FD=FD,… -- COMMAND …`.
-So it knows only the standard library and its neighbour `process_table.py`. `keeper/kept.py` is its other side.
+So it imports the standard library and `platform/processes.py`, and nothing else. `keeper/handle.py` is its other side.
 
 - LIFELINE: a pipe whose other end only the owner holds. Its end of file means that the owner is gone or has let go.
 - REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS
@@ -36,115 +36,14 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
-    from pi_session_mcp.keeper.process_table import Row, below, scan_proc, scan_ps
+    from pi_session_mcp.platform import processes
 else:
-    # With -I nothing of our package is on the path, and our neighbour is all that we need.
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from process_table import Row, below, scan_proc, scan_ps
+    # With -I our package is not on the path, and this one module is all that we need of it.
+    sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "platform"))
+    import processes
 
 TERM_TO_KILL_S = 0.1
-LONGEST_PAUSE_S = 1.0
 UNKNOWN_AFTER_S = 2.0
-
-_PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
-_PR_SET_DUMPABLE = 4
-_PR_SET_CHILD_SUBREAPER = 36
-_IS_LINUX = sys.platform == "linux"
-FIRST_PAUSE_S = 0.01 if _IS_LINUX else 0.05  # a scan by ps costs more
-
-
-def prctl(option: int, value: int) -> None:
-    """Call prctl(2). Raises `OSError`."""
-    import ctypes  # costs milliseconds, and only Linux needs it
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl")
-
-
-def has_subreapers() -> bool:
-    """Whether orphans below this process can become its children, so that `wait` says when none is left."""
-    return _IS_LINUX
-
-
-def become_subreaper() -> None:
-    """Make orphans below this process its children (Linux; elsewhere nothing happens)."""
-    if _IS_LINUX:
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def close_to_others() -> None:
-    """Let no process of this user look into this one, or take its descriptors; be told to go on when the parent ends.
-
-    Whoever is stopped then could not do what the parent's end asks for. Elsewhere than on Linux nothing happens.
-    """
-    if _IS_LINUX:
-        prctl(_PR_SET_DUMPABLE, 0)
-        prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
-
-
-def scan() -> list[Row]:
-    """Every process of this machine. Raises `OSError` or `ValueError` when that cannot be told."""
-    return scan_proc() if _IS_LINUX else scan_ps()
-
-
-def ask_to_end(pid: int) -> None:
-    """Send TERM, and CONT so that a stopped process takes it."""
-    send(pid, signal.SIGTERM)
-    send(pid, signal.SIGCONT)
-
-
-def send(pid: int, number: int) -> None:
-    """Signal one process; one that is gone, or not ours, is fine."""
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
-
-
-# --- the tree of one command ----------------------------------------------------------------------------------------
-
-
-class Tree:
-    """What the command has started, and how it is ended for certain."""
-
-    def __init__(self, pid: int, *, needs_scan: bool) -> None:
-        self.pid = pid
-        self.status: int | None = None
-        self.childless = False
-        self.needs_scan = needs_scan
-        self._known: dict[int, str] = {}
-
-    def reap(self) -> None:
-        """Collect every child that has ended, and remember the command's status."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                self.childless = True
-                return
-            if pid == 0:
-                return
-            if pid == self.pid:
-                self.status = status
-
-    def look(self) -> list[int] | None:
-        """The ids that are alive, or `None` when that cannot be told now."""
-        try:
-            rows = scan()
-        except (OSError, ValueError):
-            return None
-        alive = {row.pid: row.start for row in rows}
-        roots = {os.getpid()} | {pid for pid, start in self._known.items() if alive.get(pid) == start}
-        members = below(rows, roots)
-        members += [row for row in rows if row.pid in roots or row.group == self.pid]
-        self._known = {row.pid: row.start for row in members if row.pid != os.getpid()}
-        # One that has ended holds no descriptor, and it is not ours to reap unless it is our child.
-        return [row.pid for row in members if row.pid in self._known and not row.ended]
-
-    def gone(self, alive: list[int] | None) -> bool:
-        """Whether it is certain that nothing of the tree is alive."""
-        return self.childless and (alive == [] or not self.needs_scan)
 
 
 class Wakeups:
@@ -213,10 +112,8 @@ def _become(command: list[str], moved: list[tuple[int, int]], failed: int, keepe
     """In the forked child: turn into the command, or write the errno to `failed`."""
     try:
         os.setpgid(0, 0)
-        if death_signal and _IS_LINUX:
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != keeper:  # it was killed before there was a signal to send
-                os._exit(127)
+        if death_signal:
+            processes.die_with(keeper)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
@@ -233,7 +130,7 @@ def _become(command: list[str], moved: list[tuple[int, int]], failed: int, keepe
     os._exit(127)
 
 
-def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
+def wait_for_end(tree: processes.Tree, wakeups: Wakeups, grace_s: float) -> None:
     """Return when the command has ended, when we are told to end, or when the grace after the lifeline has passed.
 
     Told to ask (USR1), send TERM to the whole tree and go on waiting: our owner decides how long it may take over it.
@@ -243,10 +140,10 @@ def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
         if wakeups.told_to_ask:
             wakeups.told_to_ask = False
             for pid in tree.look() or ():
-                ask_to_end(pid)
+                processes.ask_to_end(pid)
         if wakeups.let_go and ends_at is None:
             for pid in tree.look() or ():  # macOS: see the tree while its parents live
-                send(pid, signal.SIGCONT)  # a stopped process could not use its grace
+                processes.send(pid, signal.SIGCONT)  # a stopped process could not use its grace
             ends_at = time.monotonic() + grace_s
         left = None if ends_at is None else ends_at - time.monotonic()
         if left is not None and left <= 0:
@@ -255,7 +152,7 @@ def wait_for_end(tree: Tree, wakeups: Wakeups, grace_s: float) -> None:
         tree.reap()
 
 
-def end(tree: Tree, wakeups: Wakeups, report: int) -> None:
+def end(tree: processes.Tree, wakeups: Wakeups, report: int) -> None:
     """TERM, then KILL, until it is certain that nothing of the tree is alive."""
     seen_at = time.monotonic()
     told = False
@@ -264,26 +161,26 @@ def end(tree: Tree, wakeups: Wakeups, report: int) -> None:
     if tree.gone(alive):
         return
     for pid in alive or ():
-        ask_to_end(pid)
+        processes.ask_to_end(pid)
     _pause(tree, wakeups, TERM_TO_KILL_S)
-    pause_s = FIRST_PAUSE_S
+    pause_s = processes.FIRST_PAUSE_S
     while True:
         tree.reap()
         alive = tree.look() if tree.needs_scan or not tree.childless else []
         if tree.gone(alive):
             return
         for pid in alive or ():
-            send(pid, signal.SIGKILL)
+            processes.send(pid, signal.SIGKILL)
         if alive is not None:
             seen_at = time.monotonic()
         elif tree.needs_scan and not told and time.monotonic() - seen_at >= UNKNOWN_AFTER_S:
             told = True
             tell(report, "unknown\n")
         _pause(tree, wakeups, pause_s)
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 2, processes.LONGEST_PAUSE_S)
 
 
-def _pause(tree: Tree, wakeups: Wakeups, seconds: float) -> None:
+def _pause(tree: processes.Tree, wakeups: Wakeups, seconds: float) -> None:
     """Let `seconds` pass, or less if the last child ends before and that is all that we wait for."""
     until = time.monotonic() + seconds
     tree.reap()
@@ -300,25 +197,25 @@ def can_see() -> bool:
     until = time.monotonic() + UNKNOWN_AFTER_S
     while True:
         try:
-            scan()
+            processes.scan()
         except (OSError, ValueError):
             if time.monotonic() >= until:
                 return False
-            time.sleep(FIRST_PAUSE_S)
+            time.sleep(processes.FIRST_PAUSE_S)
         else:
             return True
 
 
 def main(arguments: list[str]) -> int:
     """Run as the module says; the exit status is the command's, or 128 + n for signal n."""
-    close_to_others()
+    processes.close_to_others()
     lifeline, report, grace_ms, death_signal, held = (int(word) for word in arguments[:5])
     moved = [] if arguments[5] == "-" else [_pair(word) for word in arguments[5].split(",")]
     for descriptor in (lifeline, report, *(ours for _, ours in moved), *([held] if held >= 0 else [])):
         os.set_inheritable(descriptor, False)
     if os.getsid(0) != os.getpid():
         os.setsid()
-    become_subreaper()
+    processes.become_subreaper()
     wakeups = Wakeups(lifeline)
     if held >= 0 and not can_see():
         tell(report, "unknown\n")
@@ -329,7 +226,7 @@ def main(arguments: list[str]) -> int:
         os.write(report, f"failed {error.errno}\n".encode())
         return 127
     release_standard_streams()
-    tree = Tree(pid, needs_scan=held >= 0 or not _IS_LINUX)
+    tree = processes.Tree(pid, needs_scan=held >= 0 or not processes.has_subreapers())
     tell(report, f"started {pid} {pid} {_start_of(pid)}\n")
     wait_for_end(tree, wakeups, grace_ms / 1000)
     end(tree, wakeups, report)
@@ -353,7 +250,7 @@ def _pair(word: str) -> tuple[int, int]:
 
 def _start_of(pid: int) -> str:
     try:
-        return next((row.start.replace(" ", "_") for row in scan() if row.pid == pid), "-")
+        return next((row.start.replace(" ", "_") for row in processes.scan() if row.pid == pid), "-")
     except (OSError, ValueError):
         return "-"
 

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pi_session_mcp.keeper import program
+    from pi_session_mcp.platform import processes
 else:
-    # With -I nothing of our package is on the path, and our neighbour is all that we need.
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    # With -I our package is not on the path. Our neighbour is, once we say where, and it finds the other module.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     import program
+    from program import processes
 
 LIFELINE = 3
 REPORT = 4
@@ -37,11 +39,11 @@ LOOK_AGAIN_S = 5.0
 
 def main(shell: list[str]) -> int:
     """Run as the module says."""
-    program.close_to_others()
+    processes.close_to_others()
     for descriptor in (LIFELINE, REPORT):
         os.set_inheritable(descriptor, False)
     text = os.environ.pop(COMMAND)
-    program.become_subreaper()
+    processes.become_subreaper()
     wakeups = program.Wakeups(LIFELINE)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and the command would inherit that
     try:
@@ -52,11 +54,11 @@ def main(shell: list[str]) -> int:
     program.release_standard_streams()
     os.chdir("/")  # what is left running may stay for long, and we need no directory of the user's
     program.tell(REPORT, f"started {pid}\n")
-    own(program.Tree(pid, needs_scan=not program.has_subreapers()), wakeups)
+    own(processes.Tree(pid, needs_scan=not processes.has_subreapers()), wakeups)
     return 0
 
 
-def own(tree: program.Tree, wakeups: program.Wakeups) -> None:
+def own(tree: processes.Tree, wakeups: program.Wakeups) -> None:
     """Return when nothing of the command is alive: by itself, or because the session has ended."""
     program.wait_for_end(tree, wakeups, 0.0)
     told = _tell_exit(tree)
@@ -71,7 +73,7 @@ def own(tree: program.Tree, wakeups: program.Wakeups) -> None:
         _tell_exit(tree)
 
 
-def _tell_exit(tree: program.Tree) -> bool:
+def _tell_exit(tree: processes.Tree) -> bool:
     if tree.status is None:
         return False
     code = os.waitstatus_to_exitcode(tree.status)

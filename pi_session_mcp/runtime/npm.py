@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper.child import Command
+from pi_session_mcp.keeper.pipes import ERRORS
+from pi_session_mcp.keeper.running import running
 from pi_session_mcp.platform.paths import home_directory
 from pi_session_mcp.runtime.environment import without_node_options
 
@@ -79,30 +80,20 @@ async def run(install: CleanInstall, environ: Mapping[str, str], fetched: Callab
 
     When this returns or is cancelled, npm and all that it started are gone.
     """
-    reading, writing = os.pipe()
+    listener = _Listener(fetched)
     try:
-        try:
-            keeper = kept.start(_command(install, environ, writing))
-        except OSError:
-            return NpmEnd.NOT_STARTED
-        finally:
-            os.close(writing)
-        listener = _Listener(fetched)
-        try:
+        async with running(_command(install, environ)) as npm:
             with anyio.move_on_after(install.within_s) as bound:
-                await listener.listen(reading)
-                await keeper.over()
-        finally:
-            keeper.end()
-            with anyio.CancelScope(shield=True):
-                await keeper.gone()
-    finally:
-        os.close(reading)
+                async for chunk in npm.chunks(ERRORS):
+                    listener.hear(chunk)
+                await npm.over()
+    except OSError:
+        return NpmEnd.NOT_STARTED
     if bound.cancelled_caught:
         return NpmEnd.TIMED_OUT
-    if keeper.command_pid is None:
+    if npm.command_pid is None:
         return NpmEnd.NOT_STARTED
-    return NpmEnd.DONE if keeper.status == 0 else _ENDS.get(listener.error_code, NpmEnd.FAILED)
+    return NpmEnd.DONE if npm.exit_code == 0 else _ENDS.get(listener.error_code, NpmEnd.FAILED)
 
 
 class _Listener:
@@ -114,19 +105,14 @@ class _Listener:
         self._rest = b""
         self.error_code = ""
 
-    async def listen(self, descriptor: int) -> None:
-        """Until the end of file."""
-        while True:
-            await anyio.wait_readable(descriptor)
-            chunk = os.read(descriptor, _LINE_LIMIT_BYTES)
-            if not chunk:
-                return
-            *lines, rest = (self._rest + chunk).split(b"\n")
-            self._rest = rest[-_LINE_LIMIT_BYTES:]
-            for line in lines:
-                self._hear(line)
+    def hear(self, chunk: bytes) -> None:
+        """Take what npm has written since the last time."""
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[-_LINE_LIMIT_BYTES:]
+        for line in lines:
+            self._hear_line(line)
 
-    def _hear(self, line: bytes) -> None:
+    def _hear_line(self, line: bytes) -> None:
         if _FETCHED.match(line):
             self._count += 1
             self._fetched(self._count)
@@ -134,16 +120,15 @@ class _Listener:
             self.error_code = found[1].decode("ascii", "replace")
 
 
-def _command(install: CleanInstall, environ: Mapping[str, str], errors: int) -> kept.Command:
-    return kept.Command(
+def _command(install: CleanInstall, environ: Mapping[str, str]) -> Command:
+    return Command(
         # The prefix is said, or npm would look for a project above the directory and read its settings.
         argv=(*install.npm, *_OPTIONS, f"--prefix={install.directory}"),
         environment=_environment(environ),
         directory=str(install.directory),
-        grace_s=0.0,
+        streams=(ERRORS,),
         # npm holds the lock too: should it outlive us and its keeper, its directory is still not swept.
         descriptors={LOCK_DESCRIPTOR: install.lock},
-        errors=errors,
         dies_with_keeper=True,
     )
 

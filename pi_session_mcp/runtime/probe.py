@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
-from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper.child import Command
+from pi_session_mcp.keeper.pipes import OUTPUT
+from pi_session_mcp.keeper.running import run
 from pi_session_mcp.runtime.environment import without_node_options
 
 if TYPE_CHECKING:
@@ -27,44 +26,15 @@ async def node_version(program: Path, environ: Mapping[str, str]) -> str | None:
 async def ask(argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
     """What a program writes on its standard output, if it then ends with status 0; otherwise `None`.
 
-    One that says more than 4 KiB has no version to tell and is ended. The program runs under a keeper, so nothing that
-    it starts is left behind.
+    A program that says more than 4 KiB has no version to tell and is ended. It runs under a keeper, so nothing that it
+    starts is left behind.
     """
-    reading, writing = os.pipe()
-    try:
-        command = kept.Command(
-            argv=argv,
-            environment=without_node_options(environ),
-            directory="/",
-            grace_s=0.0,
-            output=writing,
-            dies_with_keeper=True,
-        )
-        try:
-            keeper = kept.start(command)
-        finally:
-            os.close(writing)
-        said = b""
-        try:
-            with anyio.move_on_after(within_s):
-                said = await _read_to_end(reading)
-                if len(said) < _ANSWER_LIMIT_BYTES:
-                    await keeper.over()
-        finally:
-            keeper.end()
-            with anyio.CancelScope(shield=True):
-                await keeper.gone()
-    finally:
-        os.close(reading)
-    return said.decode("utf-8", "replace") if keeper.status == 0 else None
-
-
-async def _read_to_end(descriptor: int) -> bytes:
-    said = b""
-    while len(said) < _ANSWER_LIMIT_BYTES:
-        await anyio.wait_readable(descriptor)
-        chunk = os.read(descriptor, _ANSWER_LIMIT_BYTES)
-        if not chunk:
-            break
-        said += chunk
-    return said
+    command = Command(
+        argv=argv,
+        environment=without_node_options(environ),
+        directory="/",
+        streams=(OUTPUT,),
+        dies_with_keeper=True,
+    )
+    ended = await run(command, within_s=within_s, max_bytes=_ANSWER_LIMIT_BYTES)
+    return ended.output.decode("utf-8", "replace") if ended.well else None

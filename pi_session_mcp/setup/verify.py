@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from pi_session_mcp import __version__
-from pi_session_mcp.keeper import kept
+from pi_session_mcp.keeper.child import Command, CommandNotStarted
+from pi_session_mcp.keeper.pipes import INPUT, OUTPUT
+from pi_session_mcp.keeper.running import running
 from pi_session_mcp.platform.text import path_text
-from pi_session_mcp.setup.guardian import gone
+from pi_session_mcp.setup.guardian import GONE_WITHIN_S
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pi_session_mcp.keeper.child import Child
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.steps import OnStep
 
@@ -30,7 +31,6 @@ _END_WITHIN_S: Final = 15.0
 """What the server itself takes at the most for its shutdown."""
 _GRACE_S: Final = 2.0
 _LINE_LIMIT_BYTES: Final = 4 * 1024 * 1024
-_CHUNK_BYTES: Final = 65_536
 _PROTOCOL: Final = "2025-06-18"
 _CAPABILITIES: Final = "pi_capabilities_get"
 _SERVER: Final = "pi-session-mcp"
@@ -61,87 +61,45 @@ async def verify(handshake: Handshake) -> None:
 
 
 async def _talk(handshake: Handshake) -> None:
+    ended = False
     try:
-        pipes = _Pipes()
-    except OSError:
-        raise Stopped(SetupCode.MCP_FAILED) from None
-    try:
-        keeper = _start(handshake, pipes)
-        ended = False
-        try:
-            await keeper.started()
-            assert keeper.command_pid is not None
-            handshake.on_step(Doing.VERIFY.at("running"), Running(keeper.pid, keeper.command_pid))
-            await _check(_Conversation(pipes), handshake.tools)
-            pipes.hang_up()
+        async with running(_command(handshake)) as server:
+            await server.started()
+            assert server.command_pid is not None
+            handshake.on_step(Doing.VERIFY.at("running"), Running(server.pid, server.command_pid))
+            await _check(_Conversation(server), handshake.tools)
+            server.hang_up()
             with anyio.move_on_after(_END_WITHIN_S):
-                await keeper.over()
+                await server.over()
                 ended = True
-        finally:
-            keeper.end()
-            with anyio.CancelScope(shield=True):
-                await gone(keeper)
-    except (OSError, kept.CommandNotStarted):
+    except (OSError, CommandNotStarted):
         raise Stopped(SetupCode.MCP_FAILED) from None
-    finally:
-        pipes.close()
-    if not ended or keeper.status != 0:
+    if not ended or server.exit_code != 0:
         raise Stopped(SetupCode.MCP_FAILED)
 
 
-def _start(handshake: Handshake, pipes: _Pipes) -> kept.Kept:
+def _command(handshake: Handshake) -> Command:
     registration = handshake.registration
-    try:
-        return kept.start(
-            kept.Command(
-                argv=tuple(map(path_text, (registration.command, *registration.arguments))),
-                environment={**handshake.environ, **_variables(registration)},
-                directory=str(handshake.directory),
-                grace_s=_GRACE_S,
-                descriptors=MappingProxyType({0: pipes.input}),
-                output=pipes.output,
-                held=handshake.held,
-            )
-        )
-    finally:
-        pipes.close_theirs()
+    return Command(
+        argv=tuple(map(path_text, (registration.command, *registration.arguments))),
+        environment={**handshake.environ, **_variables(registration)},
+        directory=str(handshake.directory),
+        grace_s=_GRACE_S,
+        patience_s=GONE_WITHIN_S,
+        streams=(INPUT, OUTPUT),
+        held=handshake.held,
+    )
 
 
 def _variables(registration: Registration) -> dict[str, str]:
     return {name: path_text(value) for name, value in registration.environment.items()}
 
 
-class _Pipes:
-    """The server's standard input and output. Raises `OSError`; nothing is left open then."""
-
-    def __init__(self) -> None:
-        (self.input, self.write_to), (self.read_from, self.output) = kept.open_pipes(2)
-        self._open = {self.input, self.write_to, self.read_from, self.output}
-        os.set_blocking(self.write_to, False)
-
-    def close_theirs(self) -> None:
-        """Close the server's ends."""
-        self._close(self.input, self.output)
-
-    def hang_up(self) -> None:
-        """Let the server see the end of its input."""
-        self._close(self.write_to)
-
-    def close(self) -> None:
-        """Close what is open."""
-        self._close(*self._open)
-
-    def _close(self, *descriptors: int) -> None:
-        for descriptor in self._open.intersection(descriptors):
-            self._open.discard(descriptor)
-            os.close(descriptor)
-
-
 class _Conversation:
     """Requests and their answers, one at a time. Raises `Stopped` for every answer that is none."""
 
-    def __init__(self, pipes: _Pipes) -> None:
-        self._pipes = pipes
+    def __init__(self, server: Child) -> None:
+        self._server = server
         self._rest = b""
         self._last_id = 0
 
@@ -163,16 +121,11 @@ class _Conversation:
         await self._send({"method": method})
 
     async def _send(self, message: dict[str, Any]) -> None:
-        left = json.dumps({"jsonrpc": "2.0", **message}).encode("ascii") + b"\n"
-        while left:
-            await anyio.wait_writable(self._pipes.write_to)
-            with suppress(BlockingIOError):
-                left = left[os.write(self._pipes.write_to, left) :]
+        await self._server.write(json.dumps({"jsonrpc": "2.0", **message}).encode("ascii") + b"\n")
 
     async def _line(self) -> bytes:
         while b"\n" not in self._rest:
-            await anyio.wait_readable(self._pipes.read_from)
-            chunk = os.read(self._pipes.read_from, _CHUNK_BYTES)
+            chunk = await self._server.read()
             self._rest += chunk
             if not chunk or len(self._rest) > _LINE_LIMIT_BYTES:
                 raise Stopped(SetupCode.MCP_FAILED)

@@ -64,8 +64,8 @@ async def test_the_first_session_gets_the_host_that_was_started_early(tmp_path: 
 
     async with HostPool(_unused, BOUNDS, reported.append, lambda *_: None, early) as pool:
         host: Host = await (pool.own() if profile == "extended" else pool.shared())
-        await early.process.kept.started()
-        assert psutil.Process(early.process.kept.pid).is_running()
+        await early.process.child.started()
+        assert psutil.Process(early.process.child.pid).is_running()
         await host.client.request(Ping(), Empty)
         host.vacate()
 
@@ -80,7 +80,7 @@ async def test_a_host_that_nobody_used_ends_with_its_pool(tmp_path: Path) -> Non
     async with HostPool(_unused, BOUNDS, lambda _: None, lambda *_: None, early):
         pass
 
-    assert not psutil.pid_exists(early.process.kept.pid)
+    assert not psutil.pid_exists(early.process.child.pid)
 
 
 def test_where_no_host_can_be_started_the_session_says_why(tmp_path: Path) -> None:

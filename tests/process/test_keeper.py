@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.keeper import kept
-from pi_session_mcp.keeper.kept import Command, CommandNotStarted
-from pi_session_mcp.keeper.program import scan
+from pi_session_mcp.keeper import child
+from pi_session_mcp.keeper.child import Command, CommandNotStarted
+from pi_session_mcp.keeper.pipes import OUTPUT
+from pi_session_mcp.platform.processes import scan
 from tests.support.trees import STUBBORN, kill_all, processes_of, survivors
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ import importlib.util, sys
 spec = importlib.util.spec_from_file_location("program", {program!r})
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-program._IS_LINUX = False
+program.processes._IS_LINUX = False
 sys.exit(program.main(sys.argv[1:]))
 """
 """A keeper that has neither a subreaper nor /proc: the capability is missing, everything else is real."""
@@ -78,28 +79,27 @@ def keeper_program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: 
     """Both ways of finding a tree; on macOS the first is the second."""
     if request.param == "macos":
         program = tmp_path / "keeper_as_on_macos.py"
-        program.write_text(AS_ON_MACOS.format(program=str(kept.PROGRAM)))
-        monkeypatch.setattr(kept, "PROGRAM", program)
+        program.write_text(AS_ON_MACOS.format(program=str(child.PROGRAM)))
+        monkeypatch.setattr(child, "PROGRAM", program)
     return str(request.param)
 
 
 async def test_the_status_of_the_command_is_reported(keeper_program: str) -> None:
-    keeper = kept.start(shell("exit 7"))
+    keeper = child.start(shell("exit 7"))
     await keeper.started()
     await keeper.gone()
-    assert keeper.status is not None
-    assert os.waitstatus_to_exitcode(keeper.status) == 7
+    assert keeper.exit_code == 7
 
 
 async def test_a_command_that_cannot_be_started_is_told() -> None:
-    keeper = kept.start(Command(argv=("/does/not/exist",), environment={}, directory="/", grace_s=0))
+    keeper = child.start(Command(argv=("/does/not/exist",), environment={}, directory="/", grace_s=0))
     with pytest.raises(CommandNotStarted):
         await keeper.started()
     await keeper.gone()
 
 
 async def test_what_a_command_leaves_in_its_group_is_ended_with_it(keeper_program: str, tmp_path: Path) -> None:
-    keeper = kept.start(shell(f"sleep 1000 & echo $! > '{tmp_path}/background'"))
+    keeper = child.start(shell(f"sleep 1000 & echo $! > '{tmp_path}/background'"))
     await keeper.started()
     await keeper.gone()
     assert survivors(processes_of(tmp_path)) == []
@@ -107,7 +107,7 @@ async def test_what_a_command_leaves_in_its_group_is_ended_with_it(keeper_progra
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can find what lost its parent before it was seen")
 async def test_what_a_command_leaves_anywhere_is_ended_with_it(tree: StubbornTree) -> None:
-    keeper = kept.start(shell(STUBBORN, str(tree.notes)))
+    keeper = child.start(shell(STUBBORN, str(tree.notes)))
     await keeper.started()
     await tree.grown()
     await keeper.gone()
@@ -117,20 +117,20 @@ async def test_what_a_command_leaves_anywhere_is_ended_with_it(tree: StubbornTre
 async def test_a_command_ends_by_itself_within_the_grace(keeper_program: str, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     script = f"read -r _ <&5; echo done > '{tmp_path}/done'"
-    keeper = kept.start(shell(script, grace_s=60, descriptors={5: reading}))
+    keeper = child.start(shell(script, grace_s=60, descriptors={5: reading}))
     os.close(reading)
     await keeper.started()
     keeper.let_go()
     os.close(writing)
     await keeper.gone()
     assert (tmp_path / "done").read_text() == "done\n"
-    assert keeper.status == 0
+    assert keeper.exit_code == 0
 
 
 async def test_a_command_that_outstays_the_grace_is_ended_with_its_tree(
     keeper_program: str, tree: StubbornTree
 ) -> None:
-    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
+    keeper = child.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
     await keeper.started()
     await tree.grown()
     findable = [p for p in tree.processes if keeper_program == "linux" or linked(p, keeper.pid)]
@@ -145,7 +145,7 @@ def linked(process: psutil.Process, keeper_pid: int) -> bool:
 
 
 async def test_a_keeper_that_is_asked_to_ends_the_tree_without_grace(tree: StubbornTree) -> None:
-    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=600))
+    keeper = child.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=600))
     await keeper.started()
     await tree.grown()
     keeper.end()
@@ -154,13 +154,13 @@ async def test_a_keeper_that_is_asked_to_ends_the_tree_without_grace(tree: Stubb
 
 
 async def test_a_stopped_command_is_ended(keeper_program: str) -> None:
-    keeper = kept.start(shell(FOREVER))
+    keeper = child.start(shell(FOREVER))
     await keeper.started()
     assert keeper.command_pid is not None
     os.killpg(keeper.command_pid, signal.SIGSTOP)
     keeper.end()
     await keeper.gone()
-    assert keeper.status is not None
+    assert keeper.exit_code is not None
 
 
 @pytest.mark.parametrize("ending", ["let go", "told to end"])
@@ -168,7 +168,7 @@ async def test_a_stopped_command_is_ended(keeper_program: str) -> None:
 async def test_whoever_is_stopped_ends_all_the_same(
     keeper_program: str, stopped: str, ending: str, tree: StubbornTree
 ) -> None:
-    keeper = kept.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
+    keeper = child.start(shell(STUBBORN + FOREVER, str(tree.notes), grace_s=0.01))
     await keeper.started()
     await tree.grown()
     findable = [p for p in tree.processes if keeper_program == "linux" or linked(p, keeper.pid)]
@@ -183,7 +183,7 @@ async def test_whoever_is_stopped_ends_all_the_same(
 
 async def test_a_stopped_command_may_use_its_grace(keeper_program: str, tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    keeper = kept.start(shell(f"read -r _ <&5; echo done > '{tmp_path}/done'", grace_s=60, descriptors={5: reading}))
+    keeper = child.start(shell(f"read -r _ <&5; echo done > '{tmp_path}/done'", grace_s=60, descriptors={5: reading}))
     os.close(reading)
     await keeper.started()
     assert keeper.command_pid is not None
@@ -195,7 +195,7 @@ async def test_a_stopped_command_may_use_its_grace(keeper_program: str, tmp_path
 
 
 async def test_a_stopped_command_can_be_asked_to_end(keeper_program: str, tmp_path: Path) -> None:
-    keeper = kept.start(shell(f"trap \"echo asked > '{tmp_path}/asked'; exit\" TERM; {FOREVER} & wait", grace_s=60))
+    keeper = child.start(shell(f"trap \"echo asked > '{tmp_path}/asked'; exit\" TERM; {FOREVER} & wait", grace_s=60))
     await keeper.started()
     assert keeper.command_pid is not None
     os.killpg(keeper.command_pid, signal.SIGSTOP)
@@ -207,7 +207,7 @@ async def test_a_stopped_command_can_be_asked_to_end(keeper_program: str, tmp_pa
 
 async def test_a_command_that_forks_while_it_is_ended_is_ended(keeper_program: str) -> None:
     forking = "trap '' TERM; n=0; while [ $n -lt 300 ]; do n=$((n+1)); (sleep 1000) & sleep 0.001; done; wait"
-    keeper = kept.start(shell(forking))
+    keeper = child.start(shell(forking))
     await keeper.started()
     assert keeper.command_pid is not None
     keeper.end()
@@ -217,7 +217,7 @@ async def test_a_command_that_forks_while_it_is_ended_is_ended(keeper_program: s
 
 
 async def test_signals_to_our_group_do_not_reach_the_command(tmp_path: Path) -> None:
-    keeper = kept.start(shell(FOREVER))
+    keeper = child.start(shell(FOREVER))
     await keeper.started()
     assert keeper.command_pid is not None
     assert len({os.getpgid(0), os.getpgid(keeper.pid), os.getpgid(keeper.command_pid)}) == 3
@@ -228,10 +228,11 @@ async def test_signals_to_our_group_do_not_reach_the_command(tmp_path: Path) -> 
 
 async def test_the_keeper_keeps_no_copy_of_the_commands_descriptors(keeper_program: str) -> None:
     reading, writing = os.pipe()
-    keeper = kept.start(shell(f"exec 5>&-; exec 1>&-; {FOREVER}", descriptors={5: writing}, output=writing))
+    keeper = child.start(shell(f"exec 5>&-; exec 1>&-; {FOREVER}", descriptors={5: writing}, streams=(OUTPUT,)))
     os.close(writing)
     await keeper.started()
     with anyio.fail_after(20):
+        assert await keeper.read() == b""
         await anyio.wait_readable(reading)
     assert os.read(reading, 1) == b""
     os.close(reading)
@@ -241,7 +242,7 @@ async def test_the_keeper_keeps_no_copy_of_the_commands_descriptors(keeper_progr
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a death signal is Linux's")
 async def test_a_command_can_be_bound_to_its_keepers_life() -> None:
-    keeper = kept.start(shell(FOREVER, dies_with_keeper=True, grace_s=600))
+    keeper = child.start(shell(FOREVER, dies_with_keeper=True, grace_s=600))
     await keeper.started()
     os.kill(keeper.pid, signal.SIGKILL)
     with anyio.fail_after(20):
@@ -250,12 +251,13 @@ async def test_a_command_can_be_bound_to_its_keepers_life() -> None:
 
 OWNER = """
 import anyio, os, sys
-from pi_session_mcp.keeper import kept, orphans
+from pi_session_mcp.keeper import child, orphans
+PATIENCE_S = globals().get("PATIENCE_S", 4.0)
 async def main():
     orphans.adopt_orphans()
-    command = kept.Command(argv=("/bin/bash", "-c", *sys.argv[2:]), environment=dict(os.environ), directory="/",
-                           grace_s=float(sys.argv[1]))
-    keeper = kept.start(command)
+    command = child.Command(argv=("/bin/bash", "-c", *sys.argv[2:]), environment=dict(os.environ), directory="/",
+                            grace_s=float(sys.argv[1]), patience_s=PATIENCE_S)
+    keeper = child.start(command)
     await keeper.started()
     print(keeper.pid, keeper.command_pid, flush=True)
     await keeper.gone()
@@ -316,14 +318,14 @@ sys.exit(program.main(sys.argv[1:]))
 
 IMPATIENT = """
 import pathlib, sys
-from pi_session_mcp.keeper import kept
-kept.PROGRAM, kept._PATIENCE_S = pathlib.Path(sys.argv.pop(1)), 0.1
-started = kept.Kept.started
+from pi_session_mcp.keeper import child
+child.PROGRAM, PATIENCE_S = pathlib.Path(sys.argv.pop(1)), 0.1
+started = child.Child.started
 async def start_and_let_go(keeper):
     await started(keeper)
     sys.stdin.read(1)
     keeper.let_go()
-kept.Kept.started = start_and_let_go
+child.Child.started = start_and_let_go
 """
 
 
@@ -332,7 +334,7 @@ async def test_a_keeper_that_never_comes_to_an_end_is_ended_and_its_tree_swept(
     tree: StubbornTree, tmp_path: Path
 ) -> None:
     never = tmp_path / "never.py"
-    never.write_text(NEVER_ENDS.format(program=str(kept.PROGRAM)))
+    never.write_text(NEVER_ENDS.format(program=str(child.PROGRAM)))
     arguments = (str(never), "0.05", STUBBORN + FOREVER, "sh", str(tree.notes))
     with owner(*arguments, program=IMPATIENT + OWNER) as process:
         await tree.grown()
@@ -358,7 +360,7 @@ async def test_killing_the_keeper_leaves_its_tree_to_the_owner_which_ends_it(tre
 async def test_a_command_that_is_asked_to_end_may_take_its_time(keeper_program: str, tmp_path: Path) -> None:
     on_term = f"echo asked > '{tmp_path}/asked'; sleep 0.1; exit 5"
     os.mkfifo(tmp_path / "ready")
-    keeper = kept.start(shell(f"trap \"{on_term}\" TERM; echo > '{tmp_path}/ready'; while :; do sleep 1000; done"))
+    keeper = child.start(shell(f"trap \"{on_term}\" TERM; echo > '{tmp_path}/ready'; while :; do sleep 1000; done"))
     await keeper.started()
     await anyio.Path(tmp_path / "ready").read_text()
 
@@ -366,8 +368,7 @@ async def test_a_command_that_is_asked_to_end_may_take_its_time(keeper_program: 
     await keeper.gone()
 
     assert (tmp_path / "asked").read_text() == "asked\n"
-    assert keeper.status is not None
-    assert os.waitstatus_to_exitcode(keeper.status) == 5
+    assert keeper.exit_code == 5
 
 
 BLIND = """
@@ -375,12 +376,12 @@ import importlib.util, os, sys
 spec = importlib.util.spec_from_file_location("program", {program!r})
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
-seen = program.scan
+seen = program.processes.scan
 def scan():
     if os.path.exists({blind!r}):
         raise OSError("the table cannot be read")
     return seen()
-program.scan = scan
+program.processes.scan = scan
 sys.exit(program.main(sys.argv[1:]))
 """
 """A keeper that cannot read the process table as long as a file exists."""
@@ -391,12 +392,12 @@ def blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """While this file exists, no keeper of the test can read the process table."""
     flag = tmp_path / "blind"
     program = tmp_path / "blind_keeper.py"
-    program.write_text(BLIND.format(program=str(kept.PROGRAM), blind=str(flag)))
-    monkeypatch.setattr(kept, "PROGRAM", program)
+    program.write_text(BLIND.format(program=str(child.PROGRAM), blind=str(flag)))
+    monkeypatch.setattr(child, "PROGRAM", program)
     yield flag
     flag.unlink(missing_ok=True)
-    while kept._abandoned:
-        kept._abandoned.pop().wait(20)
+    while child._abandoned:
+        child._abandoned.pop().wait(20)
 
 
 @contextmanager
@@ -431,7 +432,7 @@ async def until_free(path: Path) -> None:
 async def test_a_guardian_holds_a_lock_until_its_tree_is_gone(tmp_path: Path, keeper_program: str) -> None:
     lock = tmp_path / "lock"
     with a_lock(lock) as descriptor:
-        keeper = kept.start(shell(f"trap '' TERM; {FOREVER}", held=descriptor))
+        keeper = child.start(shell(f"trap '' TERM; {FOREVER}", held=descriptor))
         await keeper.started()
     assert not is_free(lock)
     keeper.let_go()
@@ -442,7 +443,7 @@ async def test_a_guardian_holds_a_lock_until_its_tree_is_gone(tmp_path: Path, ke
 async def test_a_guardian_that_cannot_see_starts_nothing(tmp_path: Path, blind: Path) -> None:
     await anyio.Path(blind).touch()
     with a_lock(tmp_path / "lock") as descriptor:
-        keeper = kept.start(shell(f"touch '{tmp_path}/ran'", held=descriptor))
+        keeper = child.start(shell(f"touch '{tmp_path}/ran'", held=descriptor))
         with pytest.raises(CommandNotStarted):
             await keeper.started()
         await keeper.gone()
@@ -456,7 +457,7 @@ async def test_a_guardian_that_goes_blind_says_so_and_holds_the_lock_until_it_se
 ) -> None:
     lock = tmp_path / "lock"
     with a_lock(lock) as descriptor:
-        keeper = kept.start(shell(f"touch '{blind}'; exit 0", held=descriptor))
+        keeper = child.start(shell(f"touch '{blind}'; exit 0", held=descriptor))
         await keeper.started()
         await keeper.gone()
     assert keeper.unsure

@@ -24,7 +24,7 @@ AS_ON_MACOS = f"""
 import sys
 sys.path.insert(0, {os.path.dirname(session_command.__file__)!r})
 import program
-program._IS_LINUX = False
+program.processes._IS_LINUX = False
 import session_command
 session_command.LOOK_AGAIN_S = 0.05
 sys.exit(session_command.main(sys.argv[1:]))

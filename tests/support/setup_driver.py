@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pi_session_mcp.keeper import kept, orphans, program
+from pi_session_mcp.keeper import child, orphans
+from pi_session_mcp.platform import processes
 from pi_session_mcp.platform.filesystem import has_trusted_locks
 from pi_session_mcp.platform.lock import attempt_exlock
 from pi_session_mcp.setup.release import Installation
@@ -120,7 +121,7 @@ def as_on_macos(other_volume: str | None) -> System:
 
     What lies on `other_volume` is of another type than the root.
     """
-    program._IS_LINUX = False
+    processes._IS_LINUX = False
 
     def open_locked(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags & ~_EXLOCK)
@@ -154,18 +155,18 @@ spec.loader.exec_module(program)
 sys.exit(program.main(sys.argv[1:]))
 """
 _BLIND = """
-seen = program.scan
+seen = program.processes.scan
 def scan():
     if os.path.exists({flag!r}):
         raise OSError("the table cannot be read")
     return seen()
-program.scan = scan
+program.processes.scan = scan
 """
 
 
 def keeper_on_macos(directory: Path) -> str:
     """The path of a keeper that has neither a subreaper nor /proc."""
-    return _written(directory / "keeper_on_macos.py", "program._IS_LINUX = False")
+    return _written(directory / "keeper_on_macos.py", "program.processes._IS_LINUX = False")
 
 
 def keeper_that_goes_blind(directory: Path) -> str:
@@ -174,7 +175,7 @@ def keeper_that_goes_blind(directory: Path) -> str:
 
 
 def _written(path: Path, change: str) -> str:
-    path.write_text(_KEEPER.format(program=str(kept.PROGRAM), change=change))
+    path.write_text(_KEEPER.format(program=str(child.PROGRAM), change=change))
     return str(path)
 
 
@@ -192,7 +193,7 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (request["descriptors"],) * 2)
     if request.get("keeper") is not None:
-        kept.PROGRAM = Path(request["keeper"])  # type: ignore[misc]
+        child.PROGRAM = Path(request["keeper"])  # type: ignore[misc]
     if not request.get("macos"):
         orphans.adopt_orphans()
     result = run(

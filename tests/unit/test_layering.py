@@ -12,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ROOT / "pi_session_mcp"
-STANDALONE = ("program", "process_table", "session_command")
-"""The keeper's programs, which Python runs with nothing of the package or of an environment on its path."""
+STANDALONE = ("keeper.program", "keeper.session_command", "platform.processes")
+"""The keeper's programs and what they import: Python runs them without the package and its environment on the path."""
+BARE = tuple(name.rpartition(".")[2] for name in STANDALONE)
 
 
 def modules_that_call_themselves_pure() -> set[str]:
@@ -47,7 +48,7 @@ def imported(path: Path) -> set[str]:
 def test_everything_that_the_product_imports_is_declared() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     names = {re.split(r"[^\w-]", requirement)[0].replace("-", "_") for requirement in declared}
-    ours = {"pi_session_mcp", *STANDALONE}  # as the keeper's programs find each other
+    ours = {"pi_session_mcp", *BARE}  # as the keeper's programs find each other
 
     used = {name for path in PRODUCT.rglob("*.py") for name in imported(path)} - set(sys.stdlib_module_names) - ours
     assert used <= names
@@ -56,12 +57,16 @@ def test_everything_that_the_product_imports_is_declared() -> None:
 
 @pytest.mark.parametrize("name", STANDALONE)
 def test_the_keepers_programs_import_the_standard_library_and_each_other_only(name: str) -> None:
-    path = PRODUCT / "keeper" / f"{name}.py"
+    path = PRODUCT / Path(*name.split(".")).with_suffix(".py")
     ours = {
         node.module
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pi_session_mcp")
     }
 
-    assert imported(path) <= {*sys.stdlib_module_names, *STANDALONE, "pi_session_mcp"}
-    assert ours <= {"pi_session_mcp.keeper", *(f"pi_session_mcp.keeper.{one}" for one in STANDALONE)}
+    assert imported(path) <= {*sys.stdlib_module_names, *BARE, "pi_session_mcp"}
+    assert ours <= {
+        "pi_session_mcp.keeper",
+        "pi_session_mcp.platform",
+        *(f"pi_session_mcp.{one}" for one in STANDALONE),
+    }

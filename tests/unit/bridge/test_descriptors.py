@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.bridge import process as transport
 from pi_session_mcp.bridge.judge import Judge
+from pi_session_mcp.bridge.process import Launch, running_server
 from pi_session_mcp.bridge.results import Delivered
 from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.errors import Refusal
@@ -48,16 +48,14 @@ def opened() -> set[str]:
 
 @pytest.mark.parametrize("free", range(17))
 async def test_a_server_starts_or_leaves_no_descriptor(free: int, tmp_path: Path) -> None:
-    launch = transport.Launch(("/bin/cat",), {}, str(tmp_path))
+    launch = Launch(("/bin/cat",), {}, str(tmp_path))
     before = opened()
-    process = None
     with few_descriptors(free):
         try:
-            process = transport.start(launch)
+            async with running_server(launch):
+                pass
         except OSError:
             assert free < 16
-    if process is not None:
-        await process.end()
     assert opened() == before
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pi_session_mcp.keeper import kept
-from pi_session_mcp.setup.guardian import gone
+from pi_session_mcp.keeper import child
+from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure
+from pi_session_mcp.setup.fence import Fence
+from pi_session_mcp.setup.guardian import Guarded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +21,11 @@ DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime
 @pytest.mark.anyio
 async def test_one_that_is_deaf_is_killed_at_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deaf.py").write_text(DEAF)
-    monkeypatch.setattr(kept, "PROGRAM", tmp_path / "deaf.py")
-    keeper = kept.start(kept.Command(argv=("/bin/true",), environment={}, directory=str(tmp_path), grace_s=0.0))
+    monkeypatch.setattr(child, "PROGRAM", tmp_path / "deaf.py")
+    path = tmp_path / "lock"
+    with path.open("wb") as lock:
+        guarded = Guarded(Fence(lock.fileno(), path), within_s=0.2, gone_within_s=0.5)
+        with anyio.fail_after(60), pytest.raises(CommandFailed) as failed:
+            await guarded.run(ClientCommand(("/bin/true",), tmp_path, {}, mutates=True))
 
-    with anyio.fail_after(60):
-        await gone(keeper, within_s=0.5)
-
-    assert keeper._keeper.returncode == -9
+    assert failed.value.kind is CommandFailure.TIMEOUT

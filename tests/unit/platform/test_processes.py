@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.keeper.process_table import below, check_ps, parse_proc_stat, parse_ps, scan_ps
+from pi_session_mcp.platform.processes import below, check_ps, parse_proc_stat, parse_ps, scan_ps
 
 if TYPE_CHECKING:
     from pathlib import Path
