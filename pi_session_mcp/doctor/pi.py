@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pi_session_mcp.doctor.facts import Greeted, PiSeen, ProfileSeen, Unasked, Unseen
-from pi_session_mcp.doctor.node import run
 from pi_session_mcp.errors import Code
 from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, LeftOut, PiFault
 from pi_session_mcp.host.selection import CHECKS, acceptable, level_refusal
+from pi_session_mcp.platform.brief_run import run
 from pi_session_mcp.platform.text import utf8_text
 
 if TYPE_CHECKING:

@@ -70,3 +70,46 @@ def test_the_keepers_programs_import_the_standard_library_and_each_other_only(na
         "pi_session_mcp.platform",
         *(f"pi_session_mcp.{one}" for one in STANDALONE),
     }
+
+
+STARTS_AND_WAITS = {
+    *("os.pipe", "os.pipe2", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp"),
+    *("os.wait", "os.wait3", "os.wait4", "os.waitid", "os.waitpid", "os.pidfd_open", "os.popen", "os.system"),
+    *("subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"),
+    *("anyio.open_process", "anyio.run_process"),
+    *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"),
+}
+OWN_PIPES = {
+    "demo/server.py": "the demonstration starts the server as a client does; a keeper would clean up after it",
+    "server/process/lifecycle.py": "a pipe to itself, which the thread that ends the process waits for",
+    "server/process/stdout_guard.py": "a pipe in place of its own descriptor 1",
+    "server/wire/opening.py": "a pipe to itself, which wakes the loop that answers",
+}
+
+
+def called(path: Path) -> set[str]:
+    """The names of all calls of a function of a module, such as `os.pipe`."""
+    return {
+        f"{node.func.value.id}.{node.func.attr}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+    } | imported_by_name(path)
+
+
+def imported_by_name(path: Path) -> set[str]:
+    """What is imported from a module by its name, such as `subprocess.Popen`."""
+    return {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_only_the_keepers_and_the_platforms_folder_make_pipes_for_a_process_or_wait_for_one() -> None:
+    found = {
+        str(path.relative_to(PRODUCT))
+        for path in PRODUCT.rglob("*.py")
+        if path.relative_to(PRODUCT).parts[0] not in {"keeper", "platform"} and called(path) & STARTS_AND_WAITS
+    }
+    assert found == set(OWN_PIPES)

@@ -1,62 +1,22 @@
-"""However few descriptors are free: a server starts, or nothing of it is left open."""
+"""However few descriptors are free: a session starts or is refused, and nothing of it is left open."""
 
 from __future__ import annotations
 
 import os
-import resource
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 import anyio
 import pytest
 
 from pi_session_mcp.bridge.judge import Judge
-from pi_session_mcp.bridge.process import Launch, running_server
 from pi_session_mcp.bridge.results import Delivered
 from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.errors import Refusal
+from tests.support.descriptors import few_descriptors, opened
 from tests.support.trees import WAIT_S
 from tests.unit.bridge.bench import GENEROUS, Bench, Calls
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 pytestmark = pytest.mark.anyio
-
-
-@contextmanager
-def few_descriptors(free: int) -> Iterator[None]:
-    """At most so many can be opened: those below the lowest limit are all taken."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(map(int, os.listdir("/dev/fd")))
-    taken = [os.open(os.devnull, os.O_RDONLY)]
-    while taken[-1] < highest:
-        taken.append(os.open(os.devnull, os.O_RDONLY))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + free, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        for descriptor in taken:
-            os.close(descriptor)
-
-
-def opened() -> set[str]:
-    return set(os.listdir("/dev/fd"))
-
-
-@pytest.mark.parametrize("free", range(17))
-async def test_a_server_starts_or_leaves_no_descriptor(free: int, tmp_path: Path) -> None:
-    launch = Launch(("/bin/cat",), {}, str(tmp_path))
-    before = opened()
-    with few_descriptors(free):
-        try:
-            async with running_server(launch):
-                pass
-        except OSError:
-            assert free < 16
-    assert opened() == before
 
 
 async def test_a_session_that_cannot_start_a_server_is_refused_and_the_next_one_is_not(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pi_session_mcp.doctor.node import signals_held_back
+from pi_session_mcp.platform.brief_run import signals_held_back
 
 
 def test_an_interrupt_waits_until_the_block_is_left() -> None:
