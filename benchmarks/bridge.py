@@ -25,9 +25,10 @@ from benchmarks.figures import Unit
 from benchmarks.parts import Part
 from benchmarks.report import number, table, verdict_as_json, verdicts_as_text
 from pi_session_mcp.bridge.results import Delivered, Outcome
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers, ToolCall
+from pi_session_mcp.bridge.servers import ExternalServers, ToolCall
 from pi_session_mcp.config.load import load
 from pi_session_mcp.config.model import Grant, McpServer
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import Call, Say, ScriptedModel, write_agent_directory
 from pi_session_mcp.server.assembly import assembled
 
@@ -131,7 +132,7 @@ async def direct(stack: AsyncExitStack) -> Callable[[], Awaitable[None]]:
 
 async def bridged(stack: AsyncExitStack, directory: Path) -> Callable[[], Awaitable[None]]:
     """A call as the server makes it for a host, without the host."""
-    bounds = BridgeBounds(startup_s=60.0, call_s=60.0)
+    bounds = Deadlines(mcp_startup_s=60.0, mcp_call_s=60.0)
     external = await stack.enter_async_context(ExternalServers({}, bounds))
     grants = {"echo": Grant(name="echo", read_only=True)}
     server = McpServer(command=ARGV[0], args=ARGV[1:], env_from={}, tools=grants)

@@ -12,21 +12,16 @@ from pi_session_mcp.bridge import allowance as bridge_allowance
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
 from pi_session_mcp.bridge import images, judge_program, outbox, results, servers
-from pi_session_mcp.bridge import process as bridge_process
 from pi_session_mcp.config import model, pin, rules
-from pi_session_mcp.demo import steps as demo_steps
-from pi_session_mcp.doctor import node
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.extensions import dependencies, entries, manifest
 from pi_session_mcp.host import allowance, client, protocol
-from pi_session_mcp.host import process as host_process
-from pi_session_mcp.runtime import compile_cache, install
+from pi_session_mcp.runtime import compile_cache
 from pi_session_mcp.server import catalog
-from pi_session_mcp.server.process import lifecycle
 from pi_session_mcp.server.wire import frames, in_flight, plain_json
 from pi_session_mcp.sessions import answer, registry, session
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.hosted import hosted_session
-from pi_session_mcp.setup import guardian, ownership, verify, world
+from pi_session_mcp.setup import guardian, ownership
 from pi_session_mcp.setup.clients import base
 from tools.generated import Generated
 
@@ -37,7 +32,6 @@ DOCUMENT: Final = Path("docs/limits.md")
 BEGIN: Final = "<!-- The tables below are written by tools/generate.py. -->\n"
 END: Final = "<!-- End of the tables. -->\n"
 _HOST: Final = Path(__file__).parents[1] / "pi_session_mcp" / "host" / "js"
-_WAIT: Final = Deadlines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +132,7 @@ def _sessions() -> tuple[Bound, ...]:
             f"{registry.MAX_TOMBSTONES}",
             "the oldest is forgotten: `unknown_session`",
         ),
-        Bound("progress of a waiting call", f"one in {seconds(_WAIT.progress_interval_s)}", "the rest is not sent"),
+        Bound("progress of a waiting call", f"one in {seconds(DEADLINES.progress_interval_s)}", "the rest is not sent"),
         Bound("one context file (`AGENTS.md`)", size(of_host("context.mjs", "MAX_CONTEXT_BYTES")), "it is left out"),
     )
 
@@ -146,15 +140,17 @@ def _sessions() -> tuple[Bound, ...]:
 def _waits() -> tuple[Bound, ...]:
     started = "the start is refused with the step's code"
     return (
-        Bound("each question about provider, model and credentials", seconds(_WAIT.check_step_s), started),
-        Bound("each step of Pi's at a start (load, open, bind)", seconds(_WAIT.creation_step_s), started),
-        Bound("Pi's word that it takes a prompt", seconds(_WAIT.preflight_s), "`prompt_timeout`"),
-        Bound("an abort, for each caller", seconds(_WAIT.abort_s), "`abort_timeout`; the session's host is ended"),
-        Bound("a close", seconds(_WAIT.close_s), "the session's host is ended"),
-        Bound("all sessions, at the end of the server", seconds(_WAIT.registry_shutdown_s), "their hosts are ended"),
+        Bound("each question about provider, model and credentials", seconds(DEADLINES.check_step_s), started),
+        Bound("each step of Pi's at a start (load, open, bind)", seconds(DEADLINES.creation_step_s), started),
+        Bound("Pi's word that it takes a prompt", seconds(DEADLINES.preflight_s), "`prompt_timeout`"),
+        Bound("an abort, for each caller", seconds(DEADLINES.abort_s), "`abort_timeout`; the session's host is ended"),
+        Bound("a close", seconds(DEADLINES.close_s), "the session's host is ended"),
+        Bound(
+            "all sessions, at the end of the server", seconds(DEADLINES.registry_shutdown_s), "their hosts are ended"
+        ),
         Bound(
             "the server's end, from the signal or the end of input",
-            seconds(lifecycle.PROCESS_SHUTDOWN_S),
+            seconds(DEADLINES.process_shutdown_s),
             "the process exits, whatever is left to do; keepers end the rest",
         ),
     )
@@ -214,16 +210,16 @@ def _bridge() -> tuple[Bound, ...]:
     failed = "the tool call fails"
     judged = "the model is told that its arguments cannot be checked"
     return (
-        Bound("all servers of a session until they are ready", seconds(_WAIT.mcp_startup_s), unavailable),
+        Bound("all servers of a session until they are ready", seconds(DEADLINES.mcp_startup_s), unavailable),
         Bound("pages of a server's list", f"{bridge_catalog.MAX_PAGES}", unavailable),
         Bound("tools of a server", f"{bridge_catalog.MAX_TOOLS}", unavailable),
         Bound("description and schema of a granted tool", size(bridge_catalog.MAX_DEFINITION_BYTES), unavailable),
         Bound("judging a granted tool's schema", f"{seconds(judge_program.CPU_S)} of a processor", unavailable),
         Bound("judging arguments by a schema", f"{seconds(judge_program.CPU_S)} of a processor", judged),
         Bound("memory of what judges (Linux)", size(judge_program.MEMORY_BYTES), "the same"),
-        Bound("a judgement, by the clock", seconds(_WAIT.mcp_judge_s), "the same"),
+        Bound("a judgement, by the clock", seconds(DEADLINES.mcp_judge_s), "the same"),
         Bound("one message of a server", size(bridge_frames.MAX_FRAME_BYTES), failed),
-        Bound("one call", seconds(_WAIT.mcp_call_s), failed),
+        Bound("one call", seconds(DEADLINES.mcp_call_s), failed),
         Bound("calls of a session at a time", f"{servers.MAX_CALLS}", failed),
         Bound("arguments of these calls", size(hosted_session.MAX_CALL_BYTES), failed),
         Bound(
@@ -251,7 +247,7 @@ def _bridge() -> tuple[Bound, ...]:
         ),
         Bound(
             "a server's own end, after the end of its input and again after TERM",
-            seconds(bridge_process.GRACE_S),
+            seconds(DEADLINES.mcp_grace_s),
             "it is killed",
         ),
     )
@@ -264,22 +260,22 @@ def _extensions() -> tuple[Bound, ...]:
         Bound("names in one path of a package", f"{entries.MAX_DEPTH}", "`extension_load_failed`"),
         Bound("names that its patterns and folders look at", f"{entries.MAX_VISITED:,}", "`extension_load_failed`"),
         Bound("packages that it depends on", f"{dependencies.MAX_PACKAGES:,}", "the others are not looked at"),
-        Bound("loading, opening, binding, each", seconds(_WAIT.creation_step_s), "`extension_load_failed`"),
+        Bound("loading, opening, binding, each", seconds(DEADLINES.creation_step_s), "`extension_load_failed`"),
     )
 
 
 def _hosts() -> tuple[Bound, ...]:
     ended = "the host is ended"
     return (
-        Bound("start until ready", seconds(_WAIT.host_start_s), "`pi_runtime_unavailable`"),
-        Bound("an answer to a ping, while it owes one", seconds(_WAIT.host_ping_s), ended),
-        Bound("without sessions", seconds(_WAIT.host_idle_s), ended),
+        Bound("start until ready", seconds(DEADLINES.host_start_s), "`pi_runtime_unavailable`"),
+        Bound("an answer to a ping, while it owes one", seconds(DEADLINES.host_ping_s), ended),
+        Bound("without sessions", seconds(DEADLINES.host_idle_s), ended),
         Bound("one message of the host protocol", size(protocol.MAX_FRAME_BYTES), ended),
         Bound("events and calls at once", f"{allowance.MAX_FRAMES:,}", ended),
         Bound("events and calls, later", f"{allowance.FRAMES_A_SECOND:,} in a second", ended),
         Bound("answers to its calls that it does not read", size(client.MAX_UNREAD_BYTES), ended),
         Bound("answers that it owes and nobody waits for", f"{client.MAX_ABANDONED:,}", ended),
-        Bound("its own end, once nobody holds its channel", seconds(host_process.GRACE_S), "it is killed"),
+        Bound("its own end, once nobody holds its channel", seconds(DEADLINES.host_grace_s), "it is killed"),
         Bound(
             "`bash` commands of a session that run or have left something running",
             f"{of_host('commands.mjs', 'MAX_OWNERS')}",
@@ -295,16 +291,16 @@ def _hosts() -> tuple[Bound, ...]:
 
 def _commands() -> tuple[Bound, ...]:
     return (
-        Bound("`setup`: waiting for another setup", seconds(world.LOCK_WITHIN_S), "`lock_busy`"),
-        Bound("`setup`: one command of a client", seconds(guardian.COMMAND_WITHIN_S), "it is ended; the target fails"),
+        Bound("`setup`: waiting for another setup", seconds(DEADLINES.setup_lock_s), "`lock_busy`"),
+        Bound("`setup`: one command of a client", seconds(DEADLINES.setup_command_s), "it is ended; the target fails"),
         Bound("`setup`: output of a client's command", size(guardian.OUTPUT_LIMIT_BYTES), "the same"),
         Bound("`setup`: a client's answer that is read", size(base.ANSWER_LIMIT_BYTES), "`inspect_failed`"),
-        Bound("`setup --verify`: the whole handshake", seconds(verify.VERIFY_WITHIN_S), "`mcp_timeout`"),
+        Bound("`setup --verify`: the whole handshake", seconds(DEADLINES.verify_s), "`mcp_timeout`"),
         Bound("`setup`: records of registrations", f"{ownership.MAX_RECORDS}", "`ownership_unavailable`"),
         Bound(
             "Node's compile cache", size(compile_cache.MAX_CACHE_BYTES), "the oldest entries are removed, once a day"
         ),
-        Bound("`runtime install`", seconds(install.INSTALL_WITHIN_S), "nothing has changed"),
-        Bound("`doctor`: an answer of Node", seconds(node.ANSWER_WITHIN_S), "Node counts as missing"),
-        Bound("`demo`: one step", seconds(demo_steps.STEP_LIMIT_S), "the step fails"),
+        Bound("`runtime install`", seconds(DEADLINES.install_s), "nothing has changed"),
+        Bound("`doctor`: an answer of Node", seconds(DEADLINES.version_s), "Node counts as missing"),
+        Bound("`demo`: one step", seconds(DEADLINES.demo_step_s), "the step fails"),
     )

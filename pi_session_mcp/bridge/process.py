@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import INPUT, OUTPUT
 from pi_session_mcp.keeper.running import running
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from pi_session_mcp.keeper.child import Child
-
-GRACE_S: Final = 2.0
-"""After the end of its input, and again after TERM, a server may take this long to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Launch:
 
 
 @asynccontextmanager
-async def running_server(launch: Launch, grace_s: float = GRACE_S) -> AsyncIterator[Child]:
+async def running_server(launch: Launch, grace_s: float = DEADLINES.mcp_grace_s) -> AsyncIterator[Child]:
     """A started server. Leaving the block ends its input, and nothing of its tree is left afterwards.
 
     A server that has not ended after `grace_s` gets TERM, and as much later it is killed. What it writes to stderr goes
@@ -41,7 +39,7 @@ async def running_server(launch: Launch, grace_s: float = GRACE_S) -> AsyncItera
         argv=launch.argv,
         environment=launch.environment,
         directory=launch.directory,
-        grace_s=GRACE_S,
+        grace_s=DEADLINES.mcp_grace_s,
         streams=(INPUT, OUTPUT),
     )
     async with running(command) as server:

@@ -27,21 +27,10 @@ if TYPE_CHECKING:
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.bridge.results import Outcome
     from pi_session_mcp.config.model import McpServer
+    from pi_session_mcp.deadlines import Deadlines
 
 MAX_CALLS: Final = 64
 """Of one session at a time; its model's tools run one after the other, so more is not the model's doing."""
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeBounds:
-    """Seconds: all servers of a session until they are ready; one call; one judgement by a schema, and how long the
-    process that judges stays without one.
-    """
-
-    startup_s: float
-    call_s: float
-    judge_s: float = 10.0
-    judge_idle_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +46,9 @@ class ToolCall:
 class ExternalServers:
     """Every external server of this process. An async context manager: leaving it ends them all."""
 
-    def __init__(self, environ: Mapping[str, str], bounds: BridgeBounds) -> None:
+    def __init__(self, environ: Mapping[str, str], deadlines: Deadlines) -> None:
         self._environ = environ
-        self._bounds = bounds
+        self._deadlines = deadlines
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup
         self._sessions: set[SessionServers] = set()
@@ -91,9 +80,9 @@ class ExternalServers:
         """
         if self._stopping and servers:
             raise Refusal(Code.SERVER_STOPPING, stage=Stage.MCP_TOOLS)
-        judge = Judge(self._bounds.judge_s, self._bounds.judge_idle_s)
+        judge = Judge(self._deadlines.mcp_judge_s, self._deadlines.mcp_judge_idle_s)
         connections = {alias: self._connection(alias, one, judge, directory) for alias, one in servers.items()}
-        session = SessionServers(self._tasks, connections, judge, self._bounds.startup_s, self._sessions.discard)
+        session = SessionServers(self._tasks, connections, judge, self._deadlines.mcp_startup_s, self._sessions.discard)
         self._sessions.add(session)
         if connections:
             self._tasks.start_soon(judge.run)
@@ -108,7 +97,7 @@ class ExternalServers:
             raise Refusal(Code.EXTERNAL_MCP_UNAVAILABLE, stage=Stage.MCP_TOOLS, server=alias) from None
         command = tuple(path_text(text) for text in (server.command, *server.args))
         launch = Launch(command, environment, str(directory))
-        return Connection(alias, launch, server.tools, judge, call_s=self._bounds.call_s)
+        return Connection(alias, launch, server.tools, judge, call_s=self._deadlines.mcp_call_s)
 
 
 class SessionServers:

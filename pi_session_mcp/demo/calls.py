@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.demo.steps import NotSeen, require
 from pi_session_mcp.errors import MESSAGES, Code
 from pi_session_mcp.runtime.problem import REMEDIATIONS, RuntimeCode
 
 if TYPE_CHECKING:
     from mcp.client import Client
-
-_TURN_LIMIT_MS: Final = 50_000
-"""The longest that one call may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Tools:
         """Ids of the open sessions."""
         return frozenset(view["id"] for view in (await self._call("pi_session_list"))["sessions"])
 
-    async def prompt(self, session: str, prompt: str, *, wait_ms: int = _TURN_LIMIT_MS) -> Turn:
+    async def prompt(self, session: str, prompt: str, *, wait_ms: int = round(DEADLINES.call_wait_s * 1000)) -> Turn:
         """Start a turn and wait until it ends or the time has passed."""
         return _turn(await self._call("pi_session_prompt", sessionId=session, prompt=prompt, waitMs=wait_ms))
 

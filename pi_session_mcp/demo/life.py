@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.client import Client
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.demo.server import running_server
-from pi_session_mcp.demo.steps import STEP_LIMIT_S, NotSeen, Seen, require
+from pi_session_mcp.demo.steps import NotSeen, Seen, require
 from pi_session_mcp.demo.walk import Walk
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Opening:
     async def shake_hands(self) -> Seen:
         """From starting the server's process until the client is connected."""
         self.server = await self._lifetime.enter_async_context(running_server(self._world))
-        client = Client(self.server.transport(), read_timeout_seconds=STEP_LIMIT_S)
+        client = Client(self.server.transport(), read_timeout_seconds=DEADLINES.demo_step_s)
         try:
             self.client = await self._conversation.enter_async_context(client)
         except Exception:  # noqa: BLE001 - the client library's texts are foreign; all that matters is that no answer came

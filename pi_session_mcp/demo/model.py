@@ -15,6 +15,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
+from pi_session_mcp.deadlines import DEADLINES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -214,17 +216,17 @@ class ScriptedModel:
         """
         self._traffic.script(match, steps or (Say("ok"),))
 
-    def wait_until_requested(self, count: int, timeout_s: float = 20) -> bool:
+    def wait_until_requested(self, count: int, within_s: float = DEADLINES.demo_model_s) -> bool:
         """Wait until `count` requests have arrived, and return whether they have."""
-        return self._wait_until(lambda: len(self._traffic.requests) >= count, timeout_s)
+        return self._wait_until(lambda: len(self._traffic.requests) >= count, within_s)
 
-    def wait_until_idle(self, timeout_s: float = 20) -> bool:
+    def wait_until_idle(self, within_s: float = DEADLINES.demo_model_s) -> bool:
         """Wait until no connection is open, and return whether none is."""
-        return self._wait_until(lambda: not self._traffic.connections, timeout_s)
+        return self._wait_until(lambda: not self._traffic.connections, within_s)
 
-    def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+    def _wait_until(self, condition: Callable[[], bool], within_s: float) -> bool:
         with self._traffic.changed:
-            return self._traffic.changed.wait_for(condition, timeout_s)
+            return self._traffic.changed.wait_for(condition, within_s)
 
 
 class _Server(ThreadingHTTPServer):

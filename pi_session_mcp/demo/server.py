@@ -17,6 +17,7 @@ import mcp_types
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.shared.message import SessionMessage
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.platform import processes
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.demo.world import World
 
-END_WITHIN_S: Final = 20.0
-"""A server ends itself after 15 s at the latest. If it is still there after this time, we kill it."""
-_REAP_WITHIN_S: Final = 5.0
 _LINE_LIMIT_BYTES: Final = 8 * 1024 * 1024
 _SAID_LIMIT: Final = 8
 
@@ -87,8 +85,8 @@ class RunningServer:
                 # Its tree ends with it: keepers notice that their owner is gone.
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                await self._wait(_REAP_WITHIN_S)
-            with anyio.move_on_after(_REAP_WITHIN_S):
+                await self._wait(DEADLINES.demo_reap_s)
+            with anyio.move_on_after(DEADLINES.demo_reap_s):
                 await self._silent.wait()
         return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
 
@@ -132,7 +130,7 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def running_server(world: World, *, end_within_s: float = END_WITHIN_S) -> AsyncIterator[RunningServer]:
+async def running_server(world: World, *, end_within_s: float = DEADLINES.demo_end_s) -> AsyncIterator[RunningServer]:
     """A server that has ended and was reaped when the block is left, however it is left. Raises `OSError`."""
     with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would be nobody's
         process = await anyio.open_process(

@@ -6,19 +6,17 @@ import math
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.demo.report import DemoReport, DemoStep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from pi_session_mcp.demo.report import OnBegin, OnStep
-
-STEP_LIMIT_S: Final = 60.0
-"""Far more than any step takes. If a step has not happened by then, it counts as not seen."""
+from pi_session_mcp.demo.report import OnBegin, OnStep
 
 
 class NotSeen(Exception):  # noqa: N818 - a finding, which becomes a step of the report
@@ -60,7 +58,9 @@ class Steps:
         """The steps that have ended."""
         return DemoReport(tuple(self._taken))
 
-    async def take(self, name: str, act: Callable[[], Awaitable[Seen]], *, within_s: float = STEP_LIMIT_S) -> bool:
+    async def take(
+        self, name: str, act: Callable[[], Awaitable[Seen]], *, within_s: float = DEADLINES.demo_step_s
+    ) -> bool:
         """Await `act` within the limit, report the step's end, and return whether the step was seen."""
         self._on_begin(name)
         began = time.perf_counter()

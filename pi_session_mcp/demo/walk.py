@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.demo import world as script
 from pi_session_mcp.demo.calls import Tools, completed
 from pi_session_mcp.demo.model import tool_results
@@ -35,7 +36,6 @@ TOOLS: Final = frozenset(
         "pi_session_close",
     }
 )
-_GLANCE_S: Final = 0.2
 
 
 class Walk:
@@ -126,12 +126,12 @@ class Walk:
         model = self._world.model
         asked = len(model.requests)
         turn = await self._tools.prompt(self._coder, script.PONDER, wait_ms=0)
-        await _until(lambda: model.wait_until_requested(asked + 1, _GLANCE_S))
+        await _until(lambda: model.wait_until_requested(asked + 1, DEADLINES.demo_glance_s))
         state = await self._tools.abort(self._coder)
         ended = await self._tools.turn(self._coder, turn.id)
         states = (turn.state, ended.state, state)
         require(states == ("running", "aborted", "idle"), f"The turn is {ended.state}, the session {state}.")
-        await _until(lambda: model.wait_until_idle(_GLANCE_S))
+        await _until(lambda: model.wait_until_idle(DEADLINES.demo_glance_s))
         return Seen.lines("the model's connection is closed")
 
     async def _close(self) -> Seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.platform.brief_run import run
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.runtime.problem import RuntimeCode
 
-ANSWER_WITHIN_S: Final = 5.0
 _ANSWER_LIMIT_BYTES: Final = 4096
 
 
@@ -37,7 +37,7 @@ def is_at_hand(environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Pa
     return found is not None and found.npm is not None and judge(found.node, environ) is RuntimeCode.OK
 
 
-def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
+def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = DEADLINES.version_s) -> str | None:
     """What `node --version` says; `None` when it does not run, says too much, fails, or takes longer."""
     said = run((str(program), "--version"), environ, within_s=within_s, limit_bytes=_ANSWER_LIMIT_BYTES)
     return said.text.decode("utf-8", "replace").strip() if said.ended_well else None

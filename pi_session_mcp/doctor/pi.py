@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.doctor.facts import Greeted, PiSeen, ProfileSeen, Unasked, Unseen
 from pi_session_mcp.errors import Code
 from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, LeftOut, PiFault
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import ExecutionProfile
 
 SCRIPT: Final = Path(__file__).parents[1] / "host" / "js" / "judge.mjs"
-ANSWER_WITHIN_S: Final = 20.0
 _ANSWER_LIMIT_BYTES: Final = 4 * 1024 * 1024
 _GUARDED: Final = ("--permission", "--allow-fs-read=*")
 """Node refuses whatever would write a file, run a program or load native code (22.13 and newer)."""
@@ -86,7 +86,7 @@ def ask_pi(
         (str(node), *_GUARDED, str(SCRIPT)),
         environ,
         given=json.dumps(question).encode(),
-        within_s=ANSWER_WITHIN_S,
+        within_s=DEADLINES.doctor_pi_s,
         limit_bytes=_ANSWER_LIMIT_BYTES,
     )
     lines = list(_understood(said.text))

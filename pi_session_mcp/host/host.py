@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from pi_session_mcp.keeper.running import owned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.host.process import HostProcess, Launch
 
@@ -34,15 +34,6 @@ class EndReason(StrEnum):
     NOT_STARTED = "not_started"
 
 
-@dataclass(frozen=True, slots=True)
-class HostBounds:
-    """How long a host may take to greet and to answer a ping, and how long it lives without sessions; seconds."""
-
-    start_s: float
-    ping_s: float
-    idle_s: float
-
-
 class Host:
     """A Pi host and who is placed on it; one that was `started` already, or one that is launched as its life begins.
 
@@ -53,14 +44,14 @@ class Host:
     def __init__(
         self,
         prepare: Callable[[], Launch],
-        bounds: HostBounds,
+        deadlines: Deadlines,
         report: Report,
         count: Callable[[int, int], None],
         started: HostProcess | None = None,
     ) -> None:
         self._prepare = prepare
         self._started = started
-        self._bounds = bounds
+        self._deadlines = deadlines
         self._report = report
         self._count = count
         self._greeted = anyio.Event()
@@ -135,7 +126,7 @@ class Host:
     async def run(self) -> None:
         """Start, greet, serve, end. Returns when no process of the host is left, also when cancelled."""
         try:
-            started = self._started or process.start(self._prepare())
+            started = self._started or process.start(self._prepare(), self._deadlines.host_grace_s)
         except (Refusal, OSError):
             self._finish(EndReason.NOT_STARTED)
             self.gone.set()
@@ -187,7 +178,7 @@ class Host:
 
     async def _greet(self, client: HostClient) -> None:
         try:
-            hello = await client.greeted(within_s=self._bounds.start_s)
+            hello = await client.greeted(within_s=self._deadlines.host_start_s)
         except (TimeoutError, HostFailed, HostGone):
             self.end(now=True, reason=EndReason.NOT_STARTED)
             return
@@ -201,7 +192,7 @@ class Host:
         while True:
             await client.overdue.wait()
             try:
-                if not await client.ping(within_s=self._bounds.ping_s):
+                if not await client.ping(within_s=self._deadlines.host_ping_s):
                     self.end(now=True, reason=EndReason.UNRESPONSIVE)
             except HostGone:
                 return
@@ -214,7 +205,7 @@ class Host:
     async def _end_when_idle(self) -> None:
         while True:
             changed = self._changed
-            with anyio.move_on_after(None if self.sessions else self._bounds.idle_s) as waiting:
+            with anyio.move_on_after(None if self.sessions else self._deadlines.host_idle_s) as waiting:
                 await changed.wait()
             if waiting.cancelled_caught:
                 self.end()

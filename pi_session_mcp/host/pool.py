@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Report
-    from pi_session_mcp.host.host import HostBounds
     from pi_session_mcp.host.process import HostProcess, Launch
 
 
@@ -39,14 +39,14 @@ class HostPool:
     def __init__(
         self,
         prepare: Callable[[], Launch],
-        bounds: HostBounds,
+        deadlines: Deadlines,
         report: Report,
         count: Callable[[int, int], None],
         early: EarlyHost | None = None,
     ) -> None:
         self._early = early
         self._prepare = prepare
-        self._bounds = bounds
+        self._deadlines = deadlines
         self._report = report
         self._count = count
         self._hosts: set[Host] = set()
@@ -124,7 +124,7 @@ class HostPool:
             self._shared = host
 
     def _start(self, prepare: Callable[[], Launch], started: HostProcess | None = None) -> Host:
-        host = Host(prepare, self._bounds, self._report, self._count, started)
+        host = Host(prepare, self._deadlines, self._report, self._count, started)
         self._hosts.add(host)
         self._tasks.start_soon(self._live, host)
         return host

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.host.protocol import CHANNEL_FD, HELLO_ID, Hello, encode_request
 from pi_session_mcp.keeper import child
 from pi_session_mcp.keeper.child import Command
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pi_session_mcp.keeper.child import Child
 
 SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
-GRACE_S: Final = 4.0
-"""How long a host may take to dispose of its sessions once its channel has closed."""
 _SMALL_YOUNG_GENERATION: Final = ("--max-semi-space-size=1",)
 """For a host of one session, which loads the SDK as published: 146 and not 198 MiB after 60 turns (Node 24).
 
@@ -72,7 +71,7 @@ def arguments_of(launch: Launch) -> tuple[str, ...]:
     return _OWN_REST if launch.bundle is not None else (*_OWN_REST, *_SMALL_YOUNG_GENERATION)
 
 
-def start(launch: Launch) -> HostProcess:
+def start(launch: Launch, grace_s: float = DEADLINES.host_grace_s) -> HostProcess:
     """Start a host and greet it: request `HELLO_ID` is on its way. Raises `OSError`; nothing is left open then."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -82,7 +81,7 @@ def start(launch: Launch) -> HostProcess:
             argv=(str(launch.node), *arguments_of(launch), str(SCRIPT)),
             environment=launch.environment,
             directory=_DIRECTORY,
-            grace_s=GRACE_S,
+            grace_s=grace_s,
             streams=(OUTPUT, ERRORS),
             descriptors={CHANNEL_FD: theirs.fileno()},
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper import orphans
 from pi_session_mcp.keeper.pipes import ERRORS, INPUT, OUTPUT, Pipes
 
@@ -26,8 +27,6 @@ PROGRAM: Final = Path(__file__).with_name("program.py")
 _LIFELINE: Final = 0
 _REPORT: Final = 1
 _CHUNK_BYTES: Final = 65_536
-_INSIST_S: Final = 1.0
-"""How often a keeper that is to end is told to continue: anybody of this user may have stopped it, and may again."""
 
 
 class CommandNotStarted(Exception):  # noqa: N818 - an expected answer of the world
@@ -50,7 +49,7 @@ class Command:
     environment: Mapping[str, str]
     directory: str
     grace_s: float = 0.0
-    patience_s: float = 4.0
+    patience_s: float = DEADLINES.keeper_patience_s
     streams: tuple[int, ...] = ()
     descriptors: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     dies_with_keeper: bool = False
@@ -198,7 +197,8 @@ class Child:
     async def _resume_until_over(self) -> None:
         while True:
             self._signal(signal.SIGCONT)
-            await anyio.sleep(_INSIST_S)  # there is an event for "it was stopped", but none that reaches us in time
+            # There is an event for "it was stopped", but none that reaches us in time.
+            await anyio.sleep(DEADLINES.keeper_insist_s)
 
     def _signal(self, *numbers: signal.Signals) -> None:
         for number in numbers:

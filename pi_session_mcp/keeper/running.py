@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper import child
 from pi_session_mcp.keeper.child import CommandNotStarted
 from pi_session_mcp.keeper.pipes import ERRORS, INPUT, OUTPUT
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from pi_session_mcp.keeper.child import Child, Command
-
-_END_OF_FILE_WITHIN_S: Final = 1.0
 
 
 @asynccontextmanager
@@ -121,7 +120,7 @@ class _Seen:
                 tasks.start_soon(self._tell, self.told)
             await self.child.over()
             # A process that still has the stream is out of the keeper's sight (macOS); we do not wait for it.
-            tasks.cancel_scope.deadline = anyio.current_time() + _END_OF_FILE_WITHIN_S
+            tasks.cancel_scope.deadline = anyio.current_time() + DEADLINES.end_of_file_s
 
     async def _read_all(self, streams: list[int], scope: anyio.CancelScope) -> None:
         async with anyio.create_task_group() as tasks:

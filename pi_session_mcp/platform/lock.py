@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-RETRY_S: Final = 0.05
-"""How long a waiter pauses before it tries again: the kernel can only wait by blocking the thread."""
-
 _FLAGS: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # otherwise a FIFO at this path would block us
 _BUSY: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
 

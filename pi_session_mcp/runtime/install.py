@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.files import sync_directory
 from pi_session_mcp.runtime import npm
@@ -48,16 +49,12 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.runtime.result import Watcher
 
-INSTALL_WITHIN_S: Final = 900.0
-LOCK_WITHIN_S: Final = 60.0
-_LOCK_RETRY_S: Final = 0.1
 _TEMPORARY: Final = ".installing-"
 _GUARDED: Final = ("--permission", "--allow-fs-read=*")
 """Node refuses whatever would write a file or run a program (22.13 and newer)."""
 _LOAD: Final = (
     'import { pathToFileURL } from "node:url"; await import(pathToFileURL(process.argv[1])); process.exit(0);'
 )
-_LOAD_WITHIN_S: Final = 60.0
 
 _NPM_CODES: Final[dict[npm.NpmEnd, InstallCode]] = {
     npm.NpmEnd.NETWORK: InstallCode.REGISTRY_UNREACHABLE,
@@ -89,7 +86,7 @@ class Installer:
     prefix: Path | None = None
     toolchain: Toolchain | None = None
     watch: Watcher = _unwatched
-    within_s: float = INSTALL_WITHIN_S
+    within_s: float = DEADLINES.install_s
 
 
 def install(installer: Installer) -> InstallResult:
@@ -243,7 +240,7 @@ async def _is_sound(directory: Path, node: Path, environ: Mapping[str, str]) -> 
     if said is None or not said.startswith("ripgrep "):
         return False
     loading = (str(node), *_GUARDED, "--input-type=module", "--eval", _LOAD, str(sdk.entry))
-    return await ask(loading, environ, within_s=_LOAD_WITHIN_S) is not None
+    return await ask(loading, environ, within_s=DEADLINES.install_load_s) is not None
 
 
 def _in_use(installer: Installer) -> Installed | None:
@@ -273,10 +270,10 @@ async def _held_lock(place: Place) -> AsyncIterator[int]:
         if _locked(descriptor, fcntl.LOCK_EX):
             _sweep(place)
         # Turning the lock into a shared one is not atomic: another may sweep in between. We own nothing yet.
-        with anyio.move_on_after(LOCK_WITHIN_S):
+        with anyio.move_on_after(DEADLINES.install_lock_s):
             # Somebody sweeps, which takes seconds, and flock(2) has no bounded wait.
             while not _locked(descriptor, fcntl.LOCK_SH):  # noqa: ASYNC110 - the kernel gives no event for a lock
-                await anyio.sleep(_LOCK_RETRY_S)
+                await anyio.sleep(DEADLINES.install_lock_retry_s)
         if not _locked(descriptor, fcntl.LOCK_SH):
             raise InstallStopped(InstallCode.BUSY)
         yield descriptor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import OUTPUT
 from pi_session_mcp.keeper.running import run
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-ANSWER_WITHIN_S: Final = 5.0
 _ANSWER_LIMIT_BYTES: Final = 4096
 
 
@@ -23,7 +23,9 @@ async def node_version(program: Path, environ: Mapping[str, str]) -> str | None:
     return None if said is None else said.strip()
 
 
-async def ask(argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> str | None:
+async def ask(
+    argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: float = DEADLINES.version_s
+) -> str | None:
     """What a program writes on its standard output, if it then ends with status 0; otherwise `None`.
 
     A program that says more than 4 KiB has no version to tell and is ended. It runs under a keeper, so nothing that it

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.bridge.servers import ExternalServers
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.diagnostics import Event
 from pi_session_mcp.extensions.check import place_of
-from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
@@ -22,7 +22,6 @@ from pi_session_mcp.runtime.compile_cache import prune
 from pi_session_mcp.runtime.record import writable_place
 from pi_session_mcp.server.launching import Surroundings, launcher
 from pi_session_mcp.server.tool_calls import ToolCalls
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.registry import Registry
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Diagnostic, Report
     from pi_session_mcp.host.pool import EarlyHost
     from pi_session_mcp.sessions.ports import PiSessions
@@ -56,7 +56,7 @@ async def assembled(
     configuration: Configuration,
     report: Report,
     count: Callable[[int, int], None],
-    deadlines: Deadlines | None = None,
+    deadlines: Deadlines = DEADLINES,
     early: EarlyHost | None = None,
 ) -> AsyncIterator[Assembly]:
     """The working parts, until the block is left: then sessions close first, and then hosts end.
@@ -64,28 +64,27 @@ async def assembled(
     `count` takes what hosts print, as (bytes, writes). An `early` host is taken over. When this returns, no process
     that it started is alive.
     """
-    bounds = deadlines or Deadlines()
     adopt_orphans()
     around = Surroundings.here()
     prepare = launcher(configuration, around)
     async with (
-        HostPool(prepare, _host_bounds(bounds), report, count, early) as pool,
-        ExternalServers(around.environ, _bridge_bounds(bounds)) as external,
+        HostPool(prepare, deadlines, report, count, early) as pool,
+        ExternalServers(around.environ, deadlines) as external,
     ):
         pi = HostedSessions(
             pool,
-            bounds,
+            deadlines,
             configuration.execution_profiles,
             lambda: place_of(configuration, agent_directory(configuration, around.environ, around.cwd)),
             external,
             report,
         )
         async with (
-            Registry(configuration, pi, report=report, deadlines=bounds) as registry,
+            Registry(configuration, pi, report=report, deadlines=deadlines) as registry,
             anyio.create_task_group() as warming,
         ):
             warming.start_soon(_prune_compile_cache, around.environ)
-            warm_soon = _Warmth(pi, warming, bounds.warm_after_s).soon
+            warm_soon = _Warmth(pi, warming, deadlines.warm_after_s).soon
             tools = ToolCalls(
                 registry, configuration, _naming_an_ignored_variable(report, configuration, around), warm_soon
             )
@@ -130,16 +129,3 @@ class _Warmth:
         await anyio.sleep(self._after_s)
         self._waits = False
         self._pi.warm()
-
-
-def _bridge_bounds(deadlines: Deadlines) -> BridgeBounds:
-    return BridgeBounds(
-        startup_s=deadlines.mcp_startup_s,
-        call_s=deadlines.mcp_call_s,
-        judge_s=deadlines.mcp_judge_s,
-        judge_idle_s=deadlines.mcp_judge_idle_s,
-    )
-
-
-def _host_bounds(deadlines: Deadlines) -> HostBounds:
-    return HostBounds(start_s=deadlines.host_start_s, ping_s=deadlines.host_ping_s, idle_s=deadlines.host_idle_s)

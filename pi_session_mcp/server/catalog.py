@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pi_session_mcp.deadlines import DEADLINES
+
 SERVER_NAME: Final = "pi-session-mcp"
 
 PROMPT_MAX_CHARACTERS: Final = 100_000
-WAIT_MAX_MS: Final = 50_000
+WAIT_MAX_MS: Final = round(DEADLINES.call_wait_s * 1000)
 UUID_PATTERN: Final = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 
 INSTRUCTIONS: Final = (

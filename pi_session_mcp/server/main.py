@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pi_session_mcp import __version__
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.inspection import forbid_inspection
 from pi_session_mcp.server.catalog import INSTRUCTIONS, SERVER_NAME, TOOLS
 from pi_session_mcp.server.process.descriptors import Inlet, Outlet
-from pi_session_mcp.server.process.lifecycle import PROCESS_SHUTDOWN_S, Stop, end_now
+from pi_session_mcp.server.process.lifecycle import Stop, end_now
 from pi_session_mcp.server.process.stderr import (
     StderrReporter,
     TransportErrors,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Diagnostic, Report
     from pi_session_mcp.server.serving import Open
     from pi_session_mcp.server.wire.protocol import Call
@@ -43,12 +45,13 @@ _IDENTITY: Final = Identity(SERVER_NAME, __version__, INSTRUCTIONS, TOOLS)
 class Process:
     """This process as a server's: what its parts share."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadlines: Deadlines) -> None:
+        self.deadlines = deadlines
         forbid_inspection()  # before there is a child that could look
         seized = seize()
         self.report: Report = StderrReporter(seized.stderr)
-        self.guard = StdoutGuard(seized.foreign, self.report)
-        self.stop = Stop(PROCESS_SHUTDOWN_S)
+        self.guard = StdoutGuard(seized.foreign, self.report, deadlines.report_interval_s)
+        self.stop = Stop(deadlines.process_shutdown_s)
         self.inlet = Inlet(seized.stdin)
         self.outlet = Outlet(seized.stdout)
         self.calls: list[Call] = []
@@ -61,13 +64,17 @@ class Process:
         end_now(ExitStatus.OK if self.stop.status is None else self.stop.status)
 
 
-def run(judge: Callable[[], Any] | None = None, load: Callable[[Any, Process], Open] | None = None) -> NoReturn:
+def run(
+    judge: Callable[[], Any] | None = None,
+    load: Callable[[Any, Process], Open] | None = None,
+    deadlines: Deadlines = DEADLINES,
+) -> NoReturn:
     """Serve one client on the process's stdin and stdout, until either ends or a signal comes.
 
     `judge` decides whether the server may run, and `load` makes what is served from its result. Both are called in a
     thread. The usual ones read the operator's configuration.
     """
-    process = Process()
+    process = Process(deadlines)
     try:
         silence_foreign_voices(process.report)
         process.guard.start()
@@ -93,14 +100,17 @@ def load_application(configuration: Configuration, process: Process) -> Open:
     early = head_start(tuple(process.calls), configuration)
     from pi_session_mcp.server.assembly import assembled
 
-    return partial(assembled, configuration, process.report, process.guard.count, early=early)
+    return partial(
+        assembled, configuration, process.report, process.guard.count, early=early, deadlines=process.deadlines
+    )
 
 
 def _serve(process: Process, judge: Callable[[], Any], load: Callable[[Any, Process], Open]) -> None:
     gc.disable()  # what imports make stays
-    splitter, complain = LineSplitter(), TransportErrors(process.report)
+    splitter, deadlines = LineSplitter(), process.deadlines
+    complain = TransportErrors(process.report, deadlines.report_interval_s)
     reception = Reception(process.outlet, Protocol(_IDENTITY), complain, process.report)
-    opening = Opening(process.inlet, process.outlet, splitter, reception, process.calls)
+    opening = Opening(process.inlet, process.outlet, splitter, reception, process.calls, deadlines.judgement_after_s)
 
     def load_the_rest(judged: Any) -> Callable[[], None]:
         begin = load(judged, process)
@@ -110,7 +120,7 @@ def _serve(process: Process, judge: Callable[[], Any], load: Callable[[Any, Proc
         def connect() -> Connection:
             return Connection(process.inlet, process.outlet, splitter, reception, process.calls)
 
-        return Serving(connect, begin, process.report, process.stop, process.finish).run
+        return Serving(connect, begin, process.report, process.stop, process.finish, deadlines).run
 
     loading = Loading(judge, load_the_rest)
     opening.attend(loading, process.stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import anyio
 
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.server.process.lifecycle import Stop
     from pi_session_mcp.server.wire.connection import Connection, Tools
-
-_LAST_WORDS_S: Final = 1.0
-"""How long the client gets to read the last answers."""
 
 
 class Application(Protocol):
@@ -47,12 +45,14 @@ class Serving:
         report: Report,
         stop: Stop,
         finish: Callable[[], object],
+        deadlines: Deadlines,
     ) -> None:
         self._connect = connect
         self._open = open_application
         self._report = report
         self._stop = stop
         self._finish = finish
+        self._deadlines = deadlines
 
     def run(self) -> None:
         """Serve until the end is requested."""
@@ -70,7 +70,7 @@ class Serving:
             tasks.start_soon(connection.write)
             tasks.start_soon(self._watch, connection)
             await self._serve(connection, stopping, tasks)
-            await connection.settled(_LAST_WORDS_S)
+            await connection.settled(self._deadlines.last_words_s)
             tasks.cancel_scope.cancel()
         # Here, and not after the loop was closed: closing it waits for threads that may be stuck.
         self._finish()

@@ -1,1 +1,1 @@
-"""Sessions and turns: states, the registry, deadlines, creation."""
+"""Sessions and turns: states, the registry, creation."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.sessions.background import Background
 from pi_session_mcp.sessions.clock import Clock, wall_clock
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.ports import SessionSpec
 from pi_session_mcp.sessions.session import Session, Surroundings
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pi_session_mcp.config.model import Configuration
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.sessions.ports import PiSession, PiSessions
     from pi_session_mcp.sessions.views import SessionView, TurnView
@@ -42,12 +43,12 @@ class Registry:
         pi: PiSessions,
         *,
         report: Report,
-        deadlines: Deadlines | None = None,
+        deadlines: Deadlines = DEADLINES,
         wall: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._configuration = configuration
         self._pi = pi
-        self._deadlines = deadlines or Deadlines()
+        self._deadlines = deadlines
         self._background = Background(report)
         self._around = Surroundings(Clock(wall), self._deadlines, self._background)
         self._starts: set[_Start] = set()

@@ -19,9 +19,9 @@ from pi_session_mcp.sessions.views import SessionView
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.sessions.background import Background, Cancellable
     from pi_session_mcp.sessions.clock import Clock
-    from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.ports import Outcome, PiSession, SessionSpec
     from pi_session_mcp.sessions.views import TurnView
 

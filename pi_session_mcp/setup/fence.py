@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pi_session_mcp.platform.lock import RETRY_S, LockUnsafe, make_lock_file, require_same
+from pi_session_mcp.deadlines import DEADLINES
+from pi_session_mcp.platform.lock import LockUnsafe, make_lock_file, require_same
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.state_directory import LOCK
 from pi_session_mcp.setup.steps import Step
@@ -66,5 +67,6 @@ async def _locked(path: Path, system: System, within_s: float) -> int:
     while (descriptor := system.attempt_lock(path)) is None:
         if anyio.current_time() >= until:
             raise Stopped(SetupCode.LOCK_BUSY)
-        await anyio.sleep(RETRY_S)  # a lock that tells its waiters would block this thread, signals and all
+        # A lock that tells its waiters would block this thread, and signals with it.
+        await anyio.sleep(DEADLINES.setup_lock_retry_s)
     return descriptor

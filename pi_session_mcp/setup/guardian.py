@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import ERRORS, INPUT, OUTPUT
 from pi_session_mcp.keeper.running import End, Input, run
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.fence import Fence
     from pi_session_mcp.setup.steps import OnStep
 
-COMMAND_WITHIN_S: Final = 30.0
 OUTPUT_LIMIT_BYTES: Final = 1024 * 1024
 FENCE_DESCRIPTOR: Final = 200
 """Where a command gets the fence: above what programs use by themselves, below the 256 that macOS allows at first."""
-
-GONE_WITHIN_S: Final = 20.0
-"""A guardian that is told to end needs much less, unless somebody stops it again and again. After this it is killed."""
 
 _FAILURES: Final = {
     End.NOT_STARTED: CommandFailure.NOT_STARTED,
@@ -43,10 +40,10 @@ class Guarded:
     """Runs clients' commands; see `clients.base.Runner`. `doing` says what for, and is set before each use."""
 
     fence: Fence | None
-    within_s: float = COMMAND_WITHIN_S
+    within_s: float = DEADLINES.setup_command_s
     on_step: OnStep = unwatched
     doing: Doing = Doing.DISCOVER
-    gone_within_s: float = GONE_WITHIN_S
+    gone_within_s: float = DEADLINES.setup_gone_s
 
     async def run(self, command: ClientCommand) -> ClientOutput:
         """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`.

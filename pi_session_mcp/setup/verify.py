@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from pi_session_mcp import __version__
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command, CommandNotStarted
 from pi_session_mcp.keeper.pipes import INPUT, OUTPUT
 from pi_session_mcp.keeper.running import running
 from pi_session_mcp.platform.text import path_text
-from pi_session_mcp.setup.guardian import GONE_WITHIN_S
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.steps import OnStep
 
-VERIFY_WITHIN_S: Final = 30.0
-_END_WITHIN_S: Final = 15.0
-"""What the server itself takes at the most for its shutdown."""
-_GRACE_S: Final = 2.0
 _LINE_LIMIT_BYTES: Final = 4 * 1024 * 1024
 _PROTOCOL: Final = "2025-06-18"
 _CAPABILITIES: Final = "pi_capabilities_get"
@@ -45,7 +41,7 @@ class Handshake:
     directory: Path
     tools: frozenset[str]
     held: int | None = None
-    within_s: float = VERIFY_WITHIN_S
+    within_s: float = DEADLINES.verify_s
     on_step: OnStep = unwatched
 
 
@@ -69,7 +65,7 @@ async def _talk(handshake: Handshake) -> None:
             handshake.on_step(Doing.VERIFY.at("running"), Running(server.pid, server.command_pid))
             await _check(_Conversation(server), handshake.tools)
             server.hang_up()
-            with anyio.move_on_after(_END_WITHIN_S):
+            with anyio.move_on_after(DEADLINES.process_shutdown_s):
                 await server.over()
                 ended = True
     except (OSError, CommandNotStarted):
@@ -84,8 +80,8 @@ def _command(handshake: Handshake) -> Command:
         argv=tuple(map(path_text, (registration.command, *registration.arguments))),
         environment={**handshake.environ, **_variables(registration)},
         directory=str(handshake.directory),
-        grace_s=_GRACE_S,
-        patience_s=GONE_WITHIN_S,
+        grace_s=DEADLINES.verify_grace_s,
+        patience_s=DEADLINES.setup_gone_s,
         streams=(INPUT, OUTPUT),
         held=handshake.held,
     )

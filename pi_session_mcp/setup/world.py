@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.setup.clients.known import client_named
-from pi_session_mcp.setup.guardian import COMMAND_WITHIN_S
 from pi_session_mcp.setup.release import Installation, find_installation, require_lasting
 from pi_session_mcp.setup.state_directory import state_directory
 from pi_session_mcp.setup.steps import unwatched
 from pi_session_mcp.setup.system import System, this_system
-from pi_session_mcp.setup.verify import VERIFY_WITHIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.setup.clients.base import Client, Surroundings
     from pi_session_mcp.setup.steps import OnStep
-
-LOCK_WITHIN_S: Final = 120.0
-"""Long enough for a few others that wait for slow clients on a busy machine."""
 
 
 def lasting_installation(environ: Mapping[str, str]) -> Installation:
@@ -49,6 +45,6 @@ class World:
     client: Callable[[str, Surroundings], Client] = client_named
     system: System = field(default_factory=this_system)
     on_step: OnStep = unwatched
-    lock_within_s: float = LOCK_WITHIN_S
-    command_within_s: float = COMMAND_WITHIN_S
-    verify_within_s: float = VERIFY_WITHIN_S
+    lock_within_s: float = DEADLINES.setup_lock_s
+    command_within_s: float = DEADLINES.setup_command_s
+    verify_within_s: float = DEADLINES.verify_s

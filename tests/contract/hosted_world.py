@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.config.model import ExecutionProfile
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
 from pi_session_mcp.extensions.resolve import Place
 from pi_session_mcp.host.environment import host_environment
-from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import SCRIPT, Launch
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.ports import SessionSpec
 
@@ -104,10 +103,10 @@ async def hosted_world(directory: Path, runtime: Runtime) -> AsyncIterator[Hoste
         _add_locked_provider(agent, model.base_url)
         environment = host_environment(os.environ, agent_directory=agent, tools=runtime.tools)
         launch = Launch(runtime.node, runtime.sdk_entry, runtime.sdk_bundle, runtime.compile_cache, environment)
-        bounds = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
+        bounds = Deadlines(host_start_s=60.0, host_ping_s=60.0, host_idle_s=600.0)
         async with (
             HostPool(lambda: launch, bounds, lambda _: None, lambda *_: None) as pool,
-            ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
+            ExternalServers({}, Deadlines(mcp_startup_s=60.0, mcp_call_s=60.0)) as external,
         ):
             pi = HostedSessions(pool, Deadlines(), {}, lambda: Place(agent, ()), external, lambda _: None)
             yield HostedWorld(workspace, pi, model)

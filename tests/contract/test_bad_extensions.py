@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Refusal
-from pi_session_mcp.sessions.deadlines import Deadlines
 from tests.support.bad_extensions import (
     BIND,
     CANARY,

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from pi_session_mcp.config.load import load
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import write_agent_directory
-from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.protocol import Empty, Ping
 from pi_session_mcp.server.head_start import head_start
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("installed")]
 
-BOUNDS = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
+BOUNDS = Deadlines(host_start_s=60.0, host_ping_s=60.0, host_idle_s=600.0)
 
 
 @pytest.fixture(scope="module")

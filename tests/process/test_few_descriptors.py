@@ -11,10 +11,11 @@ import pytest
 
 from pi_session_mcp.bridge.process import Launch as ServerLaunch
 from pi_session_mcp.bridge.process import running_server
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.server import running_server as demonstrated_server
 from pi_session_mcp.demo.world import throw_away_world
 from pi_session_mcp.host import process as host_process
-from pi_session_mcp.host.host import Host, HostBounds
+from pi_session_mcp.host.host import Host
 from pi_session_mcp.platform import brief_run
 from pi_session_mcp.runtime import npm
 from pi_session_mcp.runtime.probe import ask
@@ -39,7 +40,7 @@ BRIEF = ("/bin/echo", "v1")
 async def host(directory: Path) -> bool:
     reported: list[object] = []
     launch = host_process.Launch(Path("/bin/cat"), directory, None, None, {})
-    await Host(lambda: launch, HostBounds(WAIT_S, WAIT_S, WAIT_S), reported.append, lambda *_: None).run()
+    await Host(lambda: launch, Deadlines(host_start_s=WAIT_S), reported.append, lambda *_: None).run()
     return "reason='exited'" in repr(reported)
 
 

@@ -14,10 +14,10 @@ import anyio
 import psutil
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Code, HostGone, Refusal
 from pi_session_mcp.host import allowance, process
 from pi_session_mcp.host.client import MAX_ABANDONED, MAX_UNREAD_BYTES
-from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.host.protocol import Call, Done, Empty, Ping
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = HostBounds(start_s=20.0, ping_s=20.0, idle_s=600.0)
+PATIENT = Deadlines(host_start_s=20.0, host_ping_s=20.0, host_idle_s=600.0)
 
 
 class World:
     """A pool over false hosts, and what it said."""
 
-    def __init__(self, directory: Path, bounds: HostBounds) -> None:
+    def __init__(self, directory: Path, bounds: Deadlines) -> None:
         self.behaviour = "behaves"
         self.reported: list[Diagnostic] = []
         self.printed: list[int] = []
@@ -58,7 +58,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(directory: Path, bounds: HostBounds = PATIENT) -> AsyncIterator[World]:
+async def world(directory: Path, bounds: Deadlines = PATIENT) -> AsyncIterator[World]:
     made = World(directory, bounds)
     before = children()
     async with made.pool:
@@ -144,7 +144,7 @@ async def test_a_host_that_does_not_come_up_is_a_runtime_that_is_unavailable(beh
 
 
 async def test_a_host_that_never_greets_is_ended_at_its_bound(tmp_path: Path) -> None:
-    async with world(tmp_path, HostBounds(start_s=0.5, ping_s=20, idle_s=600)) as made:
+    async with world(tmp_path, Deadlines(host_start_s=0.5, host_ping_s=20, host_idle_s=600)) as made:
         made.behaviour = "never greets"
         with pytest.raises(Refusal):
             await made.pool.shared()
@@ -277,7 +277,7 @@ async def test_a_host_that_exits_ends_its_sessions(tmp_path: Path) -> None:
 
 
 async def test_a_host_that_owes_an_answer_and_a_ping_is_ended(tmp_path: Path) -> None:
-    async with world(tmp_path, HostBounds(start_s=20, ping_s=0.2, idle_s=600)) as made:
+    async with world(tmp_path, Deadlines(host_start_s=20, host_ping_s=0.2, host_idle_s=600)) as made:
         made.behaviour = "stuck"
         host = await made.pool.shared()
         with pytest.raises(HostGone):
@@ -307,7 +307,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_harms_nothing(tmp_path: 
 
 
 async def test_a_host_without_sessions_ends_after_a_while(tmp_path: Path) -> None:
-    async with world(tmp_path, HostBounds(start_s=20, ping_s=20, idle_s=0.1)) as made:
+    async with world(tmp_path, Deadlines(host_start_s=20, host_ping_s=20, host_idle_s=0.1)) as made:
         host = await made.pool.shared()
         host.vacate()
         await host.gone.wait()
@@ -316,7 +316,7 @@ async def test_a_host_without_sessions_ends_after_a_while(tmp_path: Path) -> Non
 
 
 async def test_a_host_with_a_session_does_not_end_by_itself(tmp_path: Path) -> None:
-    async with world(tmp_path, HostBounds(start_s=20, ping_s=20, idle_s=0.05)) as made:
+    async with world(tmp_path, Deadlines(host_start_s=20, host_ping_s=20, host_idle_s=0.05)) as made:
         host = await made.pool.shared()
         with anyio.move_on_after(0.5):
             await host.gone.wait()

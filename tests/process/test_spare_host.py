@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import HostGone, Refusal
-from pi_session_mcp.host.host import HostBounds
 from tests.process.test_host import PATIENT, ask, world
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def test_the_next_spare_starts_only_when_it_is_asked_for(tmp_path: Path) -
 
 
 async def test_a_spare_that_nobody_needs_ends_silently_and_is_not_handed_out(tmp_path: Path) -> None:
-    async with world(tmp_path, HostBounds(start_s=20.0, ping_s=20.0, idle_s=0.2)) as made:
+    async with world(tmp_path, Deadlines(host_start_s=20.0, host_ping_s=20.0, host_idle_s=0.2)) as made:
         made.pool.warm(shared=False, spare=True)
         (spare,) = hosts_of(made)
         await spare.gone.wait()

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from pi_session_mcp.server.process.lifecycle import PROCESS_SHUTDOWN_S
-from pi_session_mcp.sessions.deadlines import Deadlines
 from tests.process.conftest import TRIVIAL
 
 if TYPE_CHECKING:
@@ -97,16 +95,12 @@ def test_input_that_ended_first_sets_the_status(start: Start) -> None:
 
 
 def test_a_shutdown_that_hangs_is_ended_by_the_watchdog(start: Start) -> None:
-    child = start(command=TRIVIAL, FAULT="hang-in-shutdown")
+    child = start(command=TRIVIAL, FAULT="hang-in-shutdown", SHUTDOWN_S="0.5")
     child.initialize()
     child.call("pi_session_list")
     child.signal(signal.SIGTERM)
 
-    assert child.wait(PROCESS_SHUTDOWN_S * 2) == 143
-
-
-def test_the_watchdog_waits_as_long_as_the_table_of_deadlines_says() -> None:
-    assert Deadlines().process_shutdown_s == PROCESS_SHUTDOWN_S
+    assert child.wait() == 143
 
 
 def test_a_shutdown_that_fails_says_so_and_ends_with_the_status(start: Start) -> None:

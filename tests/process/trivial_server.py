@@ -14,6 +14,7 @@ import warnings
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.server.main import Process, run
 from pi_session_mcp.server.wire.protocol import Reply
 
@@ -126,4 +127,4 @@ _DEEDS: dict[Any, Any] = {
 
 
 if __name__ == "__main__":
-    run(judge, load)
+    run(judge, load, Deadlines(process_shutdown_s=float(os.environ.get("SHUTDOWN_S", "15"))))

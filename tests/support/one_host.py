@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.config.load import load
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.extensions.resolve import Place
 from pi_session_mcp.host.environment import host_environment
-from pi_session_mcp.host.host import HostBounds
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.sessions.hosted.creation import HostedSessions
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.diagnostics import Diagnostic
     from pi_session_mcp.runtime.locate import Runtime
-    from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
     from pi_session_mcp.sessions.ports import SessionEvents
     from tests.support.real import RealWorld
@@ -48,11 +47,11 @@ async def on_one_host(world: RealWorld, runtime: Runtime, deadlines: Deadlines) 
     environment = host_environment(world.environment, agent_directory=world.agent_directory, tools=runtime.tools)
     launch = Launch(runtime.node, runtime.sdk_entry, None, runtime.compile_cache, environment)
     place = Place(world.agent_directory, (world.workspace,))
-    bounds = HostBounds(start_s=60.0, ping_s=60.0, idle_s=600.0)
+    bounds = Deadlines(host_start_s=60.0, host_ping_s=60.0, host_idle_s=600.0)
     said: list[Diagnostic] = []
     async with (
         HostPool(lambda: launch, bounds, said.append, lambda *_: None) as pool,
-        ExternalServers({}, BridgeBounds(startup_s=60.0, call_s=60.0)) as external,
+        ExternalServers({}, Deadlines(mcp_startup_s=60.0, mcp_call_s=60.0)) as external,
     ):
         sessions = OneHost(pool, deadlines, {}, lambda: place, external, said.append)
         sessions.world, sessions.said = world, said

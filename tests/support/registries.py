@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.ports import Outcome
 from pi_session_mcp.sessions.registry import Registry
 from tests.fakes.pi import FakePi, FakePiSession

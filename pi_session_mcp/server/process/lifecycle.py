@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-PROCESS_SHUTDOWN_S: Final = 15.0
-"""The same as in the table of deadlines, which costs more to import than a handshake may take."""
 _STATUS: Final = {signal.SIGINT: ExitStatus.INTERRUPTED, signal.SIGTERM: ExitStatus.TERMINATED}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.server.process.descriptors import Outlet
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pi_session_mcp.diagnostics import Diagnostic, Report
-
-_INTERVAL_S: Final = 1.0
 
 
 class StderrReporter:
@@ -88,10 +87,11 @@ def report_loop_errors(report: Report) -> Any:
 
 
 class TransportErrors:
-    """Says that the client sent what is no message: the reason, at most once a second."""
+    """Says that the client sent what is no message: the reason, at most once in `interval_s`."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, interval_s: float = DEADLINES.report_interval_s) -> None:
         self._report = report
+        self._interval_s = interval_s
         self._silent_until = 0.0
 
     def __call__(self, reason: str) -> None:
@@ -100,7 +100,7 @@ class TransportErrors:
 
         now = monotonic()
         if now >= self._silent_until:
-            self._silent_until = now + _INTERVAL_S
+            self._silent_until = now + self._interval_s
             self._report(Diagnostic(level="warning", event=Event.MCP_TRANSPORT_ERROR, reason=reason))
 
 

@@ -15,14 +15,14 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pi_session_mcp.deadlines import DEADLINES
+
 if TYPE_CHECKING:
     from pi_session_mcp.diagnostics import Report
 
 _READ_SIZE: Final = 64 * 1024
 _READS: Final = 16
 """In one turn, so that an endless flood does not keep the thread from saying so, nor the process from ending."""
-_INTERVAL_S: Final = 1.0
-"""At most one line of ours in this time."""
 
 
 class Seized(NamedTuple):
@@ -68,13 +68,14 @@ def _replace(fd: int, by: int) -> None:
 
 
 class StdoutGuard:
-    """Counts what did not belong on stdout and says so, at most once a second and once at the end.
+    """Counts what did not belong on stdout and says so, at most once in `interval_s` and once at the end.
 
     `count` may be called from any thread.
     """
 
-    def __init__(self, foreign: int, report: Report) -> None:
+    def __init__(self, foreign: int, report: Report, interval_s: float = DEADLINES.report_interval_s) -> None:
         self._foreign = foreign
+        self._interval_s = interval_s
         os.set_blocking(foreign, False)  # two threads read it at the end; it is ours alone
         self._report = report
         self._lock = threading.Lock()
@@ -127,7 +128,7 @@ class StdoutGuard:
                 return None
             if self._said_at is None:
                 return 0
-            return max(0.0, self._said_at + _INTERVAL_S - monotonic()) * 1000
+            return max(0.0, self._said_at + self._interval_s - monotonic()) * 1000
 
     def _read_foreign(self) -> bool:
         """Count what is there now, or as much of it as one turn may take; whether more can come."""

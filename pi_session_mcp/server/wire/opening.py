@@ -13,6 +13,7 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.server.wire.frames import MAX_LINE_BYTES, slot
 from pi_session_mcp.server.wire.protocol import Call, Cancelled
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from pi_session_mcp.server.wire.frames import Line, LineSplitter
     from pi_session_mcp.server.wire.reception import Reception
 
-_HEAD_START_S: Final = 0.05
-"""The judgement begins once the tools were listed, or after this time. Sooner it would slow the answers down."""
 _SWITCH_S: Final = 0.0005
 """How often the interpreter changes threads while it loads. With its usual 5 ms, answers would wait for that long."""
 _MAX_WAITING_BYTES: Final = 2 * MAX_LINE_BYTES
@@ -87,13 +86,20 @@ class Opening:
     """Answers what can be answered at once, and keeps the calls, in `calls`, until they can be made."""
 
     def __init__(
-        self, inlet: Inlet, outlet: Outlet, splitter: LineSplitter, reception: Reception, calls: list[Call]
+        self,
+        inlet: Inlet,
+        outlet: Outlet,
+        splitter: LineSplitter,
+        reception: Reception,
+        calls: list[Call],
+        judgement_after_s: float = DEADLINES.judgement_after_s,
     ) -> None:
         self.calls = calls
         self._inlet = inlet
         self._outlet = outlet
         self._splitter = splitter
         self._reception = reception
+        self._judgement_after_s = judgement_after_s
         self._awake, self._alarm = os.pipe()
 
     def attend(self, loading: Loading[Any, Any], stop: Stop) -> None:
@@ -104,7 +110,7 @@ class Opening:
         stop.on_request(self._wake)
         begun = monotonic()
         while stop.status is None and not self._is_over(loading):
-            head_start_s = max(0.0, begun + _HEAD_START_S - monotonic())
+            head_start_s = max(0.0, begun + self._judgement_after_s - monotonic())
             if not head_start_s or self._reception.protocol.tools_listed or self.calls or self._inlet.ended:
                 loading.judge(self._wake)
             if self.calls:

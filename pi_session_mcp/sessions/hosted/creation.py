@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.bridge.servers import ExternalServers
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.extensions.resolve import Place
     from pi_session_mcp.host.pool import HostPool
-    from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.ports import Selection, SessionEvents, SessionSpec
 
 

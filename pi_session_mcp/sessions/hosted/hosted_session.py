@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.bridge.results import Outcome as CallOutcome
     from pi_session_mcp.bridge.servers import SessionServers
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.host.client import ResultT
     from pi_session_mcp.host.host import Host
     from pi_session_mcp.host.protocol import LeftOut, Request, SessionFrame
-    from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.ports import SessionEvents
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.host.selection import CheckStep
-    from pi_session_mcp.sessions.deadlines import Deadlines
     from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
     from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
     from pi_session_mcp.sessions.ports import SessionSpec

@@ -11,7 +11,8 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers, SessionServers, ToolCall
+from pi_session_mcp.bridge.servers import ExternalServers, SessionServers, ToolCall
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Refusal, Stage
 from tests.support.external import Fixture
 from tests.support.trees import WAIT_S
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.bridge.results import Outcome
     from pi_session_mcp.config.model import McpServer
 
-GENEROUS = BridgeBounds(startup_s=WAIT_S, call_s=WAIT_S)
+GENEROUS = Deadlines(mcp_startup_s=WAIT_S, mcp_call_s=WAIT_S)
 SHORT = 0.3
 """A bound that a test waits out."""
 
@@ -45,7 +46,7 @@ class Bench:
 
     @asynccontextmanager
     async def session(
-        self, servers: dict[str, McpServer], bounds: BridgeBounds = GENEROUS
+        self, servers: dict[str, McpServer], bounds: Deadlines = GENEROUS
     ) -> AsyncIterator[SessionServers]:
         async with ExternalServers(os.environ, bounds) as external:
             session = external.start(servers, self.directory)
@@ -57,7 +58,7 @@ class Bench:
                     await session.end()
                 assert self.alive() == []
 
-    async def refused(self, servers: dict[str, McpServer], bounds: BridgeBounds = GENEROUS) -> Refusal:
+    async def refused(self, servers: dict[str, McpServer], bounds: Deadlines = GENEROUS) -> Refusal:
         async with ExternalServers(os.environ, bounds) as external:
             session = external.start(servers, self.directory)
             with pytest.raises(Refusal) as refusal:

@@ -16,7 +16,8 @@ from pi_session_mcp.bridge.results import (
     Delivered,
     Failed,
 )
-from pi_session_mcp.bridge.servers import MAX_CALLS, BridgeBounds, ToolCall
+from pi_session_mcp.bridge.servers import MAX_CALLS, ToolCall
+from pi_session_mcp.deadlines import Deadlines
 from tests.support.trees import WAIT_S, survivors
 from tests.unit.bridge.bench import SHORT, Bench, Calls, noted
 
@@ -136,7 +137,7 @@ async def test_a_line_over_the_limit_fails_the_call_at_once_and_the_connection_l
 
 async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(bench: Bench) -> None:
     fixture = bench.fixture(tools=["echo", "hang"])
-    bounds = BridgeBounds(startup_s=WAIT_S, call_s=SHORT)
+    bounds = Deadlines(mcp_startup_s=WAIT_S, mcp_call_s=SHORT)
     async with bench.session({"library": fixture.server("echo", "hang")}, bounds) as session:
         calls = Calls(session)
         assert await calls.result("mcp_library_hang") == Failed()

@@ -10,8 +10,9 @@ import anyio
 import pytest
 
 from pi_session_mcp.bridge.results import Delivered, Failed
-from pi_session_mcp.bridge.servers import BridgeBounds, ExternalServers
+from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.config.model import Grant
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Code, Refusal, Stage
 from tests.support.trees import WAIT_S
 from tests.unit.bridge.bench import GENEROUS, Bench, Calls, noted
@@ -103,7 +104,7 @@ async def test_a_command_that_is_not_there_is_unavailable(bench: Bench) -> None:
 )
 async def test_a_server_that_is_late_is_unavailable_and_ends(bench: Bench, switches: dict[str, Any]) -> None:
     late, ready = bench.fixture(**switches), bench.fixture()
-    bounds = BridgeBounds(startup_s=1.0, call_s=WAIT_S)
+    bounds = Deadlines(mcp_startup_s=1.0, mcp_call_s=WAIT_S)
 
     refusal = await bench.refused({"ready": ready.server(), "late": late.server()}, bounds)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pi_session_mcp.bridge.results import Failed
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.host.protocol import Call
-from pi_session_mcp.sessions.deadlines import Deadlines
 from pi_session_mcp.sessions.hosted import hosted_session
 from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
 

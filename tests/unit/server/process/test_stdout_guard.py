@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import contextmanager
 from queue import Queue
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.diagnostics import Diagnostic, Event
-from pi_session_mcp.server.process import stdout_guard
 from pi_session_mcp.server.process.stdout_guard import StdoutGuard
 
 if TYPE_CHECKING:
@@ -27,20 +28,26 @@ def suppressed(byte_count: int, writes: int) -> Diagnostic:
 class Guarded:
     """A guard with a pipe of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, interval_s: float = DEADLINES.report_interval_s) -> None:
         self.foreign, self.entrance = os.pipe()
         self.said: Queue[Diagnostic] = Queue()
-        self.guard = StdoutGuard(self.foreign, self.said.put)
+        self.guard = StdoutGuard(self.foreign, self.said.put, interval_s)
 
 
-@pytest.fixture
-def guarded() -> Iterator[Guarded]:
-    made = Guarded()
+@contextmanager
+def at_work(interval_s: float) -> Iterator[Guarded]:
+    made = Guarded(interval_s)
     made.guard.start()
     yield made
     made.guard.finish()
     made.guard.count(0, 1)  # wakes the thread, which sees the end
     os.close(made.entrance)
+
+
+@pytest.fixture
+def guarded() -> Iterator[Guarded]:
+    with at_work(DEADLINES.report_interval_s) as made:
+        yield made
 
 
 def test_the_first_write_is_said_at_once(guarded: Guarded) -> None:
@@ -75,16 +82,14 @@ def test_nothing_suppressed_is_nothing_said() -> None:
     assert made.said.empty()
 
 
-def test_a_flood_does_not_block_its_writer_and_is_counted_whole(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stdout_guard, "_INTERVAL_S", 0.0)
-    for _ in range(100):
-        os.write(guarded.entrance, b"x" * 50_000)
+def test_a_flood_does_not_block_its_writer_and_is_counted_whole() -> None:
+    with at_work(interval_s=0.0) as guarded:
+        for _ in range(100):
+            os.write(guarded.entrance, b"x" * 50_000)
 
-    total = 0
-    while total < 5_000_000:
-        total += guarded.said.get(timeout=PATIENCE_S).bytes or 0
+        total = 0
+        while total < 5_000_000:
+            total += guarded.said.get(timeout=PATIENCE_S).bytes or 0
     assert total == 5_000_000
 
 
