@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
+from pi_session_mcp.selection import Selection
+
 
 class Event(StrEnum):
     """The kinds of diagnostics."""
@@ -29,8 +31,8 @@ class Event(StrEnum):
 class Diagnostic:
     """One line on stderr. Fields that are `None` are left out; names become camelCase.
 
-    `pointer` and `rule` come from the configuration's own table; `profile`, `provider`, `model`, `thinking_level`,
-    `server` and `tool` are the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
+    `pointer` and `rule` come from the configuration's own table; `profile`, `selection`, `server` and `tool` are
+    the operator's configured words; `extension` is `<name>@<version>`; `reason` is ours.
     `workspace` is an alias. `left_out` maps each reason for leaving files out to how many were left out for it.
     `agent_directory_variable` says why `PI_CODING_AGENT_DIR` was ignored.
     """
@@ -45,9 +47,7 @@ class Diagnostic:
     line: int | None = None
     column: int | None = None
     profile: str | None = None
-    provider: str | None = None
-    model: str | None = None
-    thinking_level: str | None = None
+    selection: Selection | None = None
     server: str | None = None
     tool: str | None = None
     discovered_tools: int | None = None
@@ -61,7 +61,15 @@ class Diagnostic:
 
     def to_line(self) -> str:
         """The diagnostic as one line of ASCII JSON, without the line end."""
-        said = {_camel(f.name): value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        said: dict[str, object] = {}
+        for field in fields(self):
+            match getattr(self, field.name):
+                case None:
+                    pass
+                case Selection() as selection:
+                    said |= selection.to_json()
+                case value:
+                    said[_CAMEL.get(field.name, field.name)] = value
         return json.dumps(said, separators=(",", ":"))
 
 
@@ -69,12 +77,7 @@ Report: TypeAlias = Callable[[Diagnostic], None]
 """Where diagnostics go. Never blocks and never raises."""
 
 _CAMEL: Final = {
-    "thinking_level": "thinkingLevel",
     "discovered_tools": "discoveredTools",
     "left_out": "leftOut",
     "agent_directory_variable": "agentDirectoryVariable",
 }
-
-
-def _camel(name: str) -> str:
-    return _CAMEL.get(name, name)

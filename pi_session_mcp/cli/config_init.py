@@ -11,9 +11,10 @@ import typer
 
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Outcome, Show
-from pi_session_mcp.cli.selecting import LEVELS, VARIABLE, Named, Selection, Stop, failed, misuse, select
+from pi_session_mcp.cli.selecting import LEVELS, VARIABLE, Named, Stop, failed, misuse, select
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.text import utf8_text
+from pi_session_mcp.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,14 +152,7 @@ def _initial(
 ) -> Initial:
     from pi_session_mcp.config.initial import Initial
 
-    return Initial(
-        workspaces=workspaces,
-        provider=selection.provider,
-        model=selection.model,
-        thinking_level=selection.thinking_level,
-        coding=coding,
-        pi_agent_directory=agent_directory,
-    )
+    return Initial(workspaces, selection, coding=coding, pi_agent_directory=agent_directory)
 
 
 def _place(wanted: Wanted) -> tuple[Path, bool]:
@@ -290,23 +284,23 @@ def _write(path: Path, content: bytes, *, make_directory: bool) -> None:
 def _written(chosen: Initial, known: Known, fingerprint: str, *, is_read: bool) -> Outcome:
     from pi_session_mcp.config.initial import profiles_of
 
-    is_known = known.model(chosen.provider, chosen.model) is not None
-    is_ready = chosen.provider in known.providers
-    selection = {"provider": chosen.provider, "model": chosen.model, "thinkingLevel": chosen.thinking_level}
+    selection = chosen.selection
+    is_known = known.model(selection.provider, selection.model) is not None
+    is_ready = selection.provider in known.providers
     members: dict[str, Json] = {
         "fingerprint": fingerprint,
         "workspaces": list(chosen.workspaces),
         "executionProfiles": list(profiles_of(chosen)),
-        **selection,
+        **selection.to_json(),
         "modelKnown": is_known,
         "loginKnown": is_ready,
     }
     shown = (
         ("workspace" if len(chosen.workspaces) == 1 else "workspaces", ", ".join(chosen.workspaces)),
         ("profiles" if chosen.coding else "profile", ", ".join(profiles_of(chosen))),
-        ("provider", chosen.provider),
-        ("model", chosen.model),
-        ("thinking", chosen.thinking_level),
+        ("provider", selection.provider),
+        ("model", selection.model),
+        ("thinking", selection.thinking_level),
     )
     notes = (*((("note", _UNKNOWN_MODEL),) if not is_known else ()), *((("login", _NO_LOGIN),) if not is_ready else ()))
     line = Line(Mark.OK, "written", "The configuration is written, and valid.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.outcome import Answer, Facts, Line, Mark, Misuse, Outcome
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.selection import Selection
 
 if TYPE_CHECKING:
     from pi_session_mcp.runtime.known_models import Known
@@ -33,15 +34,6 @@ class Stop(Exception):  # noqa: N818 - an answer, found inside
     def __init__(self, answer: Answer) -> None:
         super().__init__()
         self.answer = answer
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What a profile selects."""
-
-    provider: str
-    model: str
-    thinking_level: str
 
 
 @dataclass(frozen=True, slots=True)

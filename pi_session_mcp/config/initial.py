@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pi_session_mcp.selection import Selection
+
 READ_ONLY_PROFILE: Final = "read-only"
 CODING_PROFILE: Final = "coding"
 _LONGEST_ALIAS: Final = 64
@@ -26,9 +28,7 @@ class Initial:
     """What a first configuration says. Paths are absolute."""
 
     workspaces: Mapping[str, Path]
-    provider: str
-    model: str
-    thinking_level: str
+    selection: Selection
     coding: bool
     pi_agent_directory: Path | None = None
 
@@ -76,9 +76,4 @@ def create(path: Path, content: bytes) -> None:
 
 
 def _profile(initial: Initial, permission: str) -> dict[str, Any]:
-    return {
-        "permissionProfile": permission,
-        "provider": initial.provider,
-        "model": initial.model,
-        "thinkingLevel": initial.thinking_level,
-    }
+    return {"permissionProfile": permission, **initial.selection.to_json()}

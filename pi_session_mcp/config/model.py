@@ -19,6 +19,7 @@ from pi_session_mcp.config.checks import ENTRY_BY_ENTRY, SEALED, broken, matchin
 from pi_session_mcp.config.pointer import ALIAS_PATTERN, Breach
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.config.tool_names import exposed_name
+from pi_session_mcp.selection import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ OptionalAbsolutePath: TypeAlias = Annotated[
 Command: TypeAlias = Annotated[str, only(Rule.COMMAND, matching(_COMMAND)), _text(_COMMAND)]
 Argument: TypeAlias = Annotated[str, only(Rule.ARGUMENT, matching(_ARGUMENT)), _text(_ARGUMENT)]
 RemoteName: TypeAlias = Annotated[str, only(Rule.REMOTE_NAME, matching(_REMOTE_NAME)), _text(_REMOTE_NAME)]
-Selection: TypeAlias = Annotated[str, AfterValidator(str.strip), only(Rule.SELECTION, _selectable), _text(_TRIMMED)]
+SelectedName: TypeAlias = Annotated[str, AfterValidator(str.strip), only(Rule.SELECTION, _selectable), _text(_TRIMMED)]
 PinText: TypeAlias = Annotated[str, only(Rule.PIN, _is_pin), _text(pin.PIN_PATTERN, **_PIN_LENGTH)]
 Flag: TypeAlias = Annotated[bool, only(Rule.TRUE_OR_FALSE)]
 
@@ -167,8 +168,8 @@ class ExecutionProfile(Strict):
 
     default: Flag = False
     permission_profile: Annotated[PermissionProfile, only(Rule.PERMISSION_PROFILE)]
-    provider: Selection
-    model: Selection
+    provider: SelectedName
+    model: SelectedName
     thinking_level: Annotated[ThinkingLevel, only(Rule.THINKING_LEVEL)]
     file_access: Annotated[
         FileAccess,
@@ -190,6 +191,11 @@ class ExecutionProfile(Strict):
         sized(tuple, Rule.TOO_MANY_PINS, lambda size: size <= MAX_PINS),
         Field(json_schema_extra={"maxItems": MAX_PINS}),
     ] = ()
+
+    @property
+    def selection(self) -> Selection:
+        """Which model its sessions work with."""
+        return Selection(self.provider, self.model, self.thinking_level)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:

@@ -75,11 +75,11 @@ def ask_pi(
 ) -> PiSeen:
     """Ask once, for all profiles and workspaces. `environ` is that of a Pi host. What was not answered is not known."""
     named = {alias: text for alias, path in workspaces.items() if (text := utf8_text(path)) is not None}
-    selections = list(dict.fromkeys(_selection(profile) for profile in profiles.values()))
+    selections = list(dict.fromkeys(profile.selection for profile in profiles.values()))
     question = {
         "sdk": utf8_text(sdk),
         "bundle": None if bundle is None else utf8_text(bundle),
-        "selections": [dict(zip(("provider", "model", "thinkingLevel"), one, strict=True)) for one in selections],
+        "selections": [one.to_json() for one in selections],
         "workspaces": list(named.values()),
     }
     said = run(
@@ -98,7 +98,7 @@ def ask_pi(
         proxy_setting=any(line.configured for line in lines if isinstance(line, _Files)),
         left_out=_left_out(lines, tuple(named)),
         profiles=tuple(
-            _profile(alias, profile, judged.get(selections.index(_selection(profile))))
+            _profile(alias, profile, judged.get(selections.index(profile.selection)))
             for alias, profile in profiles.items()
         ),
     )
@@ -127,10 +127,6 @@ def _refusal(judged: _Judged, thinking_level: str) -> Code | None:
         if code is not None:
             return code
     return Code.PI_SESSION_CREATION_FAILED if judged.level is None else level_refusal(thinking_level, judged.level)
-
-
-def _selection(profile: ExecutionProfile) -> tuple[str, str, str]:
-    return profile.provider, profile.model, profile.thinking_level
 
 
 def _greeted(lines: Sequence[_Line], *, ended_well: bool) -> Greeted:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic_core import from_json
+
+from pi_session_mcp.selection import Selection
 
 PROTOCOL_VERSION: Final = 1
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
@@ -75,14 +77,30 @@ class Load(_Frame):
     entries: list[str] = []
 
 
+CheckName: TypeAlias = Literal["provider", "model", "check_auth", "get_auth", "availability"]
+
+
+def _selection(said: object) -> object:
+    match said:
+        case {"provider": str(provider), "model": str(model), "thinkingLevel": str(level), **rest} if not rest:
+            return Selection(provider, model, level)
+        case _:
+            return said
+
+
+_Selection: TypeAlias = Annotated[Selection, BeforeValidator(_selection), PlainSerializer(Selection.to_json)]
+
+
 class Check(_Frame):
-    """Ask one question about the profile's provider and model, in the order of the steps below."""
+    """Ask questions about the profile's selection, in this order and until the first no.
+
+    A `checked` event follows each yes, so that it can be told which question has no answer.
+    """
 
     op: Literal["check"] = "check"
     session: int
-    step: Literal["provider", "model", "check_auth", "get_auth", "availability"]
-    provider: str
-    model: str
+    steps: list[CheckName]
+    selection: _Selection
 
 
 class Grant(_Frame):
@@ -98,9 +116,7 @@ class Open(_Frame):
 
     op: Literal["open"] = "open"
     session: int
-    provider: str
-    model: str
-    thinkingLevel: str
+    selection: _Selection
     tools: list[str]
     grants: list[Grant] = []
 
@@ -272,7 +288,7 @@ class LoadResult(_Frame):
 
 
 class CheckResult(_Frame):
-    """`found` answers the step's question: known, authenticated, available."""
+    """Whether every question was answered with yes: known, authenticated, available."""
 
     found: bool
 
@@ -280,9 +296,7 @@ class CheckResult(_Frame):
 class OpenResult(_Frame):
     """What the created session really has."""
 
-    provider: str
-    model: str
-    thinkingLevel: str
+    selection: _Selection
     activeTools: list[str]
 
 
@@ -292,9 +306,7 @@ class BindResult(_Frame):
     `failed` are the places, in `Load.entries`, of those whose hook failed or that registered an MCP server.
     """
 
-    provider: str
-    model: str
-    thinkingLevel: str
+    selection: _Selection
     activeTools: list[str]
     extensionTools: list[RegisteredTool]
     hookErrors: int
@@ -318,6 +330,14 @@ Result = HelloResult | LoadResult | CheckResult | OpenResult | BindResult | Prom
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
+class Checked(_Frame):
+    """One question of a `Check` was answered with yes."""
+
+    event: Literal["checked"]
+    session: int
+    step: CheckName
+
+
 class Activity(_Frame):
     """A tool execution or an assistant message of this turn was completed."""
 
@@ -327,7 +347,7 @@ class Activity(_Frame):
 
 
 class Settled(_Frame):
-    """The turn's `prompt()` resolved. See `sessions.ports.Outcome`; `text` is at most `MAX_TEXT_UNITS` long."""
+    """The turn's `prompt()` resolved. See `sessions.outcome.Outcome`; `text` is at most `MAX_TEXT_UNITS` long."""
 
     event: Literal["settled"]
     session: int
@@ -369,11 +389,16 @@ class Cancel(_Frame):
 MAX_TEXT_UNITS: Final = 1024 * 1024
 """The host cuts an answer to this many UTF-16 units; the rule of 65,536 bytes is applied by the server."""
 
-SessionFrame = Activity | Settled | Run | Call | Cancel
+SessionFrame = Checked | Activity | Settled | Run | Call | Cancel
 """What a host says of one session by itself."""
 HostFrame = Failed | Succeeded | SessionFrame
 
-_EVENTS: Final[dict[str, type[Activity | Settled | Run]]] = {"activity": Activity, "settled": Settled, "run": Run}
+_EVENTS: Final[dict[str, type[Checked | Activity | Settled | Run]]] = {
+    "checked": Checked,
+    "activity": Activity,
+    "settled": Settled,
+    "run": Run,
+}
 
 
 def decode_host_frame(line: bytes) -> HostFrame:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Stage
-from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, CheckName
 from pi_session_mcp.runtime import versions
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class CheckStep:
     """One question before creation: its name for the host, and the code of a no, of a failure, and of a late answer."""
 
-    step: Literal["provider", "model", "check_auth", "get_auth", "availability"]
+    step: CheckName
     stage: Stage
     no: Code
     failed: Code

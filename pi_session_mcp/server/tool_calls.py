@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pi_session_mcp import __version__
 from pi_session_mcp.diagnostics import Diagnostic, Event, Report
@@ -27,53 +27,12 @@ from pi_session_mcp.server.replies import failure, success
 if TYPE_CHECKING:
     from pi_session_mcp.config.model import Configuration
     from pi_session_mcp.server.wire.protocol import Reply
-
-OnProgress: TypeAlias = Callable[[int], Awaitable[None]]
-"""Told how many signs of life a turn has given: only when the number has risen, and at most once a second."""
+    from pi_session_mcp.sessions.registry import Registry
+    from pi_session_mcp.sessions.turn import OnProgress
+    from pi_session_mcp.sessions.views import TurnView
 
 _Sent: TypeAlias = Mapping[str, Any] | None
 _Tool: TypeAlias = "Callable[[_Sent, OnProgress | None], Awaitable[Reply]]"
-
-
-class View(Protocol):
-    """A session or a turn as it was at one moment."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The view's fields as clients read them."""
-
-
-class Sessions(Protocol):
-    """What the tools need of the registry. Every method raises `Refusal` and nothing else that is expected."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether every session is being closed because the server ends."""
-
-    async def start(self, workspace: str, profile: str | None) -> View:
-        """Start a verified session; `None` is the default profile."""
-
-    def list(self) -> tuple[View, ...]:
-        """The open sessions."""
-
-    def get(self, session_id: str) -> View:
-        """One open session."""
-
-    async def prompt(self, session_id: str, text: str) -> tuple[View, View]:
-        """Start a turn; returns the session and the turn once Pi has accepted the prompt."""
-
-    async def wait_turn(
-        self, session_id: str, turn_id: str, *, timeout_s: float, on_progress: OnProgress | None
-    ) -> View:
-        """The turn once it is terminal, or as it is when the time has passed."""
-
-    def turn(self, session_id: str, turn_id: str) -> View:
-        """One turn as it is."""
-
-    async def abort(self, session_id: str) -> View:
-        """Abort what runs in a session."""
-
-    async def close(self, session_id: str) -> View:
-        """Close a session for good."""
 
 
 def capabilities(configuration: Configuration) -> dict[str, Any]:
@@ -87,9 +46,7 @@ def capabilities(configuration: Configuration) -> dict[str, Any]:
                 "alias": alias,
                 "default": profile.default,
                 "permissionProfile": profile.permission_profile,
-                "provider": profile.provider,
-                "model": profile.model,
-                "thinkingLevel": profile.thinking_level,
+                **profile.selection.to_json(),
                 "extensions": list(profile.extensions),
             }
             for alias, profile in sorted(configuration.execution_profiles.items())
@@ -114,7 +71,7 @@ _NO_NEWS: Final = frozenset(
 class ToolCalls:
     """Makes the calls of the tools. `on_capabilities` is called when the capabilities are read; it returns at once."""
 
-    registry: Sessions
+    registry: Registry
     configuration: Configuration
     report: Report
     on_capabilities: Callable[[], None]
@@ -168,20 +125,22 @@ class ToolCalls:
 
     async def _prompt(self, sent: _Sent, tell: OnProgress | None) -> Reply:
         asked = parse(PromptArguments, sent)
-        started, turn = await self.registry.prompt(asked.session_id, asked.prompt)
-        session, published = started.to_json(), turn.to_json()
+        session, turn = await self.registry.prompt(asked.session_id, asked.prompt)
         if asked.wait_ms:
-            published = await self._wait(tell, asked.session_id, published["turnId"], asked.wait_ms)
-            session = self._open(asked.session_id)
-        return success(session=session, turn=published)
+            turn = await self._wait(asked.session_id, turn.turn_id, asked.wait_ms, tell)
+            session = self.registry.get_open(asked.session_id)
+        return success(session=session.to_json(), turn=turn.to_json())
 
     async def _turn(self, sent: _Sent, tell: OnProgress | None) -> Reply:
         asked = parse(TurnArguments, sent)
         if not asked.wait_ms:
             return success(turn=self.registry.turn(asked.session_id, asked.turn_id).to_json())
-        turn = await self._wait(tell, asked.session_id, asked.turn_id, asked.wait_ms)
-        self._open(asked.session_id)
-        return success(turn=turn)
+        turn = await self._wait(asked.session_id, asked.turn_id, asked.wait_ms, tell)
+        self.registry.get_open(asked.session_id)
+        return success(turn=turn.to_json())
+
+    def _wait(self, session_id: str, turn_id: str, wait_ms: int, tell: OnProgress | None) -> Awaitable[TurnView]:
+        return self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=tell)
 
     async def _abort(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         asked = parse(SessionArguments, sent)
@@ -190,17 +149,6 @@ class ToolCalls:
     async def _close(self, sent: _Sent, _tell: OnProgress | None) -> Reply:
         asked = parse(SessionArguments, sent)
         return success(session=(await self.registry.close(asked.session_id)).to_json())
-
-    async def _wait(self, tell: OnProgress | None, session_id: str, turn_id: str, wait_ms: int) -> dict[str, Any]:
-        turn = await self.registry.wait_turn(session_id, turn_id, timeout_s=wait_ms / 1000, on_progress=tell)
-        return turn.to_json()
-
-    def _open(self, session_id: str) -> dict[str, Any]:
-        """The session as it is after a wait; a session that was closed meanwhile is unknown, and so are its turns."""
-        session = self.registry.get(session_id).to_json()
-        if session["state"] in {"closing", "closed"}:
-            raise Refusal(Code.SERVER_STOPPING if self.registry.stopping else Code.UNKNOWN_SESSION)
-        return session
 
     def _report_failed_start(self, refusal: Refusal, alias: str | None) -> None:
         if refusal.code in _NO_NEWS:
@@ -214,9 +162,7 @@ class ToolCalls:
                 code=refusal.code,
                 stage=refusal.stage,
                 profile=alias,
-                provider=profile.provider,
-                model=profile.model,
-                thinking_level=profile.thinking_level,
+                selection=profile.selection,
                 extension=refusal.extension,
                 server=refusal.server,
                 tool=refusal.tool,

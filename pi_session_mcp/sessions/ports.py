@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.selection import Selection
+    from pi_session_mcp.sessions.outcome import Outcome
 
 
 class Preflight(StrEnum):
@@ -22,29 +24,6 @@ class Preflight(StrEnum):
     QUEUED = "queued"
     HANDLED = "handled"
     REJECTED = "rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a turn ended in Pi.
-
-    `stop_reason` is that of the last assistant message between the turn's preflight and its end, `None` if there was
-    none; `aborted` says that an abort was latched for it; `text` is the joined text, not yet trimmed, of the last of
-    these messages that has some and that Pi did not take back, or of the last one if it failed or was aborted.
-    """
-
-    stop_reason: str | None
-    aborted: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What a Pi session really uses, as read back from it after creation."""
-
-    provider: str
-    model: str
-    thinking_level: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pi_session_mcp.sessions.ports import SessionSpec
 from pi_session_mcp.sessions.session import Session, Surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from datetime import datetime
     from types import TracebackType
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.sessions.ports import PiSession, PiSessions
+    from pi_session_mcp.sessions.turn import OnProgress
     from pi_session_mcp.sessions.views import SessionView, TurnView
 
 MAX_TOMBSTONES: Final = 100
@@ -68,11 +69,6 @@ class Registry:
         return await self._background.__aexit__(kind, error, trace)
 
     @property
-    def stopping(self) -> bool:
-        """Whether shutdown has begun."""
-        return self._stopping
-
-    @property
     def is_idle(self) -> bool:
         """Whether no session is open or under way and nothing runs in the background."""
         return self._background.is_idle and not self._sessions and not self._starts
@@ -109,6 +105,10 @@ class Registry:
         """The session as it is now. Raises `Refusal(UNKNOWN_SESSION)`."""
         return self._session(session_id).view()
 
+    def get_open(self, session_id: str) -> SessionView:
+        """The session as it is now, if it has not begun to close: then it is unknown, and so are its turns."""
+        return self._open_session(session_id).view()
+
     async def abort(self, session_id: str) -> SessionView:
         """Abort what runs in the session; see `Session.abort`."""
         return await self._session(session_id).abort()
@@ -144,7 +144,7 @@ class Registry:
         turn_id: str,
         *,
         timeout_s: float,
-        on_progress: Callable[[int], Awaitable[None]] | None = None,
+        on_progress: OnProgress | None = None,
     ) -> TurnView:
         """The turn when it is terminal, or after `timeout_s` as it is then; see `Turn.wait`."""
         turn = self._open_session(session_id).turn(turn_id)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.sessions.background import Background, Cancellable
     from pi_session_mcp.sessions.clock import Clock
-    from pi_session_mcp.sessions.ports import Outcome, PiSession, SessionSpec
+    from pi_session_mcp.sessions.outcome import Outcome
+    from pi_session_mcp.sessions.ports import PiSession, SessionSpec
     from pi_session_mcp.sessions.views import TurnView
 
 MAX_TURNS: Final = 20
@@ -89,15 +90,12 @@ class Session:
 
     def view(self) -> SessionView:
         """The session as it is now. Only an admitted session can be seen."""
-        selection = self._admitted.selection
         return SessionView(
             id=self.id,
             workspace=self._spec.workspace,
             execution_profile=self._spec.profile_alias,
             permission_profile=self._spec.profile.permission_profile,
-            provider=selection.provider,
-            model=selection.model,
-            thinking_level=selection.thinking_level,
+            selection=self._admitted.selection,
             state=self._life.state,
             created_at=self._created_at,
             updated_at=self._updated_at,

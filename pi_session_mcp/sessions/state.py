@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from pi_session_mcp.sessions.outcome import Outcome
 from pi_session_mcp.sessions.ports import Preflight
-
-if TYPE_CHECKING:
-    from pi_session_mcp.sessions.ports import Outcome
 
 
 class SessionState(StrEnum):
@@ -85,13 +83,6 @@ class Abandoned:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """The prompt has resolved in Pi."""
-
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
 class HostEnded:
     """The host is gone; `abort_latched` says that an abort was under way."""
 
@@ -103,7 +94,8 @@ class SessionClosed:
     """The session began to close."""
 
 
-TurnEvent: TypeAlias = Word | Published | Abandoned | Settled | HostEnded | SessionClosed
+TurnEvent: TypeAlias = Word | Published | Abandoned | Outcome | HostEnded | SessionClosed
+"""What can happen to a prompt. An `Outcome` says that it has resolved in Pi."""
 
 
 def next_turn(state: TurnState, event: TurnEvent) -> TurnState:  # noqa: C901 - one table, one line a row
@@ -117,13 +109,13 @@ def next_turn(state: TurnState, event: TurnEvent) -> TurnState:  # noqa: C901 - 
             return TurnState.RUNNING
         case TurnState.PROVISIONAL | TurnState.ACCEPTED, Abandoned():
             return TurnState.QUARANTINED
-        case TurnState.QUARANTINED, Settled():
+        case TurnState.QUARANTINED, Outcome():
             return TurnState.WITHDRAWN
         case TurnState.PROVISIONAL | TurnState.QUARANTINED, HostEnded():
             return TurnState.WITHDRAWN
         case TurnState.PROVISIONAL | TurnState.ACCEPTED | TurnState.QUARANTINED, SessionClosed():
             return TurnState.WITHDRAWN
-        case TurnState.RUNNING, Settled(outcome):
+        case TurnState.RUNNING, Outcome() as outcome:
             return turn_end(outcome)
         case TurnState.RUNNING, HostEnded(abort_latched):
             return TurnState.ABORTED if abort_latched else TurnState.FAILED
@@ -146,24 +138,6 @@ def turn_end(outcome: Outcome) -> TurnState:
             return TurnState.FAILED
         case _:
             return TurnState.FAILED
-
-
-class Finish(StrEnum):
-    """How the answer of a completed turn ended."""
-
-    COMPLETE = "complete"
-    """The model ended it itself."""
-    CUT = "cut"
-    """Something else did; what is there is part of an answer."""
-    NO_TEXT = "no_text"
-    """There is none, whatever ended the turn."""
-
-
-def finish_of(stop_reason: str | None, *, has_text: bool) -> Finish:
-    """How a completed turn finished, by the reason with which its last message stopped."""
-    if not has_text:
-        return Finish.NO_TEXT
-    return Finish.COMPLETE if stop_reason == "stop" else Finish.CUT
 
 
 # --- the life of a session ------------------------------------------------------------------------------------------

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.answer import answer_from
+from pi_session_mcp.sessions.outcome import Outcome
 from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.state import (
     Abandoned,
     HostEnded,
     Published,
     SessionClosed,
-    Settled,
     TurnState,
     Word,
-    finish_of,
     next_turn,
 )
 from pi_session_mcp.sessions.views import TurnView
@@ -27,10 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from pi_session_mcp.sessions.answer import Answer
     from pi_session_mcp.sessions.clock import Clock
-    from pi_session_mcp.sessions.ports import Outcome
-    from pi_session_mcp.sessions.state import Finish, TurnEvent
+    from pi_session_mcp.sessions.state import TurnEvent
+
+
+OnProgress: TypeAlias = "Callable[[int], Awaitable[None]]"
+"""Is told the number of a turn's signs of life: only when it has risen, and at most once a second."""
 
 
 class Turn:
@@ -53,11 +53,10 @@ class Turn:
         self._clock = clock
         self._id = ""
         self._signs = 0
-        self._kept: Settled | HostEnded | None = None
+        self._kept: Outcome | HostEnded | None = None
         self._started_at = self._updated_at = clock.now()
         self._completed_at: datetime | None = None
-        self._answer: Answer | None = None
-        self._finish: Finish | None = None
+        self._outcome: Outcome | None = None
         self._ended = anyio.Event()
         self._changed = anyio.Event()
 
@@ -81,8 +80,7 @@ class Turn:
             started_at=self._started_at,
             updated_at=self._updated_at,
             completed_at=self._completed_at,
-            answer=self._answer,
-            finish=self._finish,
+            outcome=self._outcome,
         )
 
     # --- what happens to it -----------------------------------------------------------------------------------------
@@ -104,7 +102,7 @@ class Turn:
 
     def hear_outcome(self, outcome: Outcome) -> None:
         """The prompt resolved in Pi. Before publication the outcome is kept; the first one counts."""
-        self._end(Settled(outcome))
+        self._end(outcome)
 
     def hear_host_ended(self, *, abort_latched: bool) -> None:
         """The host is gone, and with it whatever ran."""
@@ -135,7 +133,7 @@ class Turn:
         self._apply(SessionClosed())
         self.decided.set()
 
-    def _end(self, event: Settled | HostEnded) -> None:
+    def _end(self, event: Outcome | HostEnded) -> None:
         self._kept = self._kept or event
         self._apply(event)
         self.let_go.set()
@@ -150,9 +148,7 @@ class Turn:
             return
         if self.state.is_published:
             self._updated_at = self._completed_at = self._clock.now()
-            if isinstance(event, Settled) and self.state is TurnState.COMPLETED:
-                self._answer = answer_from(event.outcome.text)
-                self._finish = finish_of(event.outcome.stop_reason, has_text=self._answer.text != "")
+            self._outcome = event if isinstance(event, Outcome) else None
         self._ended.set()
         self._wake()
 
@@ -162,13 +158,11 @@ class Turn:
 
     # --- waiting for it ---------------------------------------------------------------------------------------------
 
-    async def wait(
-        self, *, timeout_s: float, interval_s: float, on_progress: Callable[[int], Awaitable[None]] | None
-    ) -> TurnView:
+    async def wait(self, *, timeout_s: float, interval_s: float, on_progress: OnProgress | None) -> TurnView:
         """The turn's view when it is terminal, or after `timeout_s` as it is then.
 
-        `on_progress` is told the number of signs of life, its start included: at most once in `interval_s`, and only
-        when it has risen. Raises `Refusal` if the session closes or the server stops first.
+        `on_progress` is told at most once in `interval_s`; the turn's start is its first sign of life. Raises `Refusal`
+        if the session closes or the server stops first.
         """
         with anyio.move_on_after(timeout_s):
             if on_progress is None:
@@ -179,7 +173,7 @@ class Turn:
             raise Refusal(self.refusal)
         return self.view()
 
-    async def _wait_and_tell(self, interval_s: float, on_progress: Callable[[int], Awaitable[None]]) -> None:
+    async def _wait_and_tell(self, interval_s: float, on_progress: OnProgress) -> None:
         told = 0
         while not self._ended.is_set():
             with anyio.move_on_after(interval_s):

@@ -11,23 +11,22 @@ from pi_session_mcp.sessions.state import SessionState, TurnState
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pi_session_mcp.sessions.answer import Answer
-    from pi_session_mcp.sessions.state import Finish, LastError
+    from pi_session_mcp.selection import Selection
+    from pi_session_mcp.sessions.outcome import Outcome
+    from pi_session_mcp.sessions.state import LastError
 
 TURN_FAILED: Final = {"code": "turn_failed", "message": "Pi turn failed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
-    """A session at one moment. `provider`, `model` and `thinking_level` are as read back from Pi."""
+    """A session at one moment. `selection` is as read back from Pi."""
 
     id: str
     workspace: str
     execution_profile: str
     permission_profile: str
-    provider: str
-    model: str
-    thinking_level: str
+    selection: Selection
     state: SessionState
     created_at: datetime
     updated_at: datetime
@@ -41,9 +40,7 @@ class SessionView:
             "workspace": self.workspace,
             "executionProfile": self.execution_profile,
             "profile": self.permission_profile,
-            "provider": self.provider,
-            "model": self.model,
-            "thinkingLevel": self.thinking_level,
+            **self.selection.to_json(),
             "state": self.state.value,
             "createdAt": timestamp(self.created_at),
             "updatedAt": timestamp(self.updated_at),
@@ -57,7 +54,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """A published turn at one moment. `completed_at` is set when it is over, `answer` and `finish` when completed."""
+    """A published turn at one moment. `completed_at` is set when it is over, `outcome` when Pi has said how."""
 
     turn_id: str
     session_id: str
@@ -65,8 +62,7 @@ class TurnView:
     started_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
-    answer: Answer | None = None
-    finish: Finish | None = None
+    outcome: Outcome | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -86,9 +82,8 @@ class TurnView:
             fields["completedAt"] = timestamp(self.completed_at)
         if self.state is TurnState.FAILED:
             fields["error"] = dict(TURN_FAILED)
-        if self.answer is not None:
-            fields["assistantText"] = self.answer.text
-            fields["truncated"] = self.answer.truncated
-        if self.finish is not None:
-            fields["finish"] = self.finish.value
+        if self.state is TurnState.COMPLETED and self.outcome is not None:
+            fields["assistantText"] = self.outcome.answer.text
+            fields["truncated"] = self.outcome.answer.truncated
+            fields["finish"] = self.outcome.finish.value
         return fields

@@ -20,7 +20,8 @@ from tests.fakes.pi import FakePi, FakePiSession, Finishes, Manual
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pi_session_mcp.sessions.ports import Outcome, PiSession, PiSessions
+    from pi_session_mcp.sessions.outcome import Outcome
+    from pi_session_mcp.sessions.ports import PiSession, PiSessions
 
 PATIENCE_S: Final = 30
 """For what must happen; never waited out when it does."""

@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code, HostGone, Refusal
-from pi_session_mcp.sessions.ports import Preflight, Selection
+from pi_session_mcp.selection import Selection
+from pi_session_mcp.sessions.ports import Preflight
 from tests.contract.hosted_world import hosted_world
 from tests.contract.pi_worlds import PATIENCE_S, FakeWorld, Heard
 from tests.support.environment import ensure_installed
@@ -98,7 +99,7 @@ async def test_a_prompt_starts_and_settles_with_the_answer(world: PiWorld) -> No
     assert await session.prompt(1, world.answers("forty-two")) is Preflight.STARTED
     outcome = await heard.outcome_of(1)
 
-    assert (outcome.stop_reason, outcome.aborted, outcome.text) == ("stop", False, "forty-two")
+    assert (outcome.stop_reason, outcome.aborted, outcome.answer.text) == ("stop", False, "forty-two")
     await session.dispose()
 
 
@@ -107,7 +108,7 @@ async def test_each_completed_tool_execution_and_message_is_a_sign_of_life(world
     await session.prompt(1, world.calls_tool_then_answers("read it"))
     outcome = await heard.outcome_of(1)
 
-    assert outcome.text == "read it"
+    assert outcome.answer.text == "read it"
     assert heard.signs == [1, 1, 1]
     await session.dispose()
 
@@ -116,7 +117,7 @@ async def test_events_carry_the_number_of_their_turn(world: PiWorld) -> None:
     session, heard = await opened(world)
     for turn, text in ((1, "first"), (7, "second")):
         await session.prompt(turn, world.answers(text))
-        assert (await heard.outcome_of(turn)).text == text
+        assert (await heard.outcome_of(turn)).answer.text == text
 
     assert [turn for turn, _ in heard.outcomes] == [1, 7]
     assert set(heard.signs) <= {1, 7}
@@ -148,7 +149,7 @@ async def test_an_abort_without_a_run_returns_and_does_not_touch_the_next_prompt
         await session.abort()
     await session.prompt(1, world.answers("fine"))
 
-    assert (await heard.outcome_of(1)).text == "fine"
+    assert (await heard.outcome_of(1)).answer.text == "fine"
     await session.dispose()
 
 
@@ -158,7 +159,7 @@ async def test_a_session_goes_on_after_an_abort(world: PiWorld) -> None:
     await session.abort()
     await session.prompt(2, world.answers("again"))
 
-    assert (await heard.outcome_of(2)).text == "again"
+    assert (await heard.outcome_of(2)).answer.text == "again"
     await session.dispose()
 
 
@@ -173,7 +174,7 @@ async def test_a_prompt_whose_caller_leaves_can_be_aborted_and_the_next_one_work
     await heard.until(lambda: all(outcome.aborted for _, outcome in heard.outcomes))
     await session.prompt(2, world.answers("next"))
 
-    assert (await heard.outcome_of(2)).text == "next"
+    assert (await heard.outcome_of(2)).answer.text == "next"
     await session.dispose()
 
 
@@ -195,7 +196,7 @@ async def test_sessions_on_one_host_do_not_hear_each_other(world: PiWorld) -> No
     await first.prompt(1, world.stalls())
     await second.prompt(1, world.answers("of the second"))
 
-    assert (await second_heard.outcome_of(1)).text == "of the second"
+    assert (await second_heard.outcome_of(1)).answer.text == "of the second"
     assert first_heard.outcomes == []
     await first.dispose()
     await second.dispose()
@@ -224,7 +225,7 @@ async def test_after_a_host_died_the_next_session_gets_a_new_one(world: PiWorld)
     fresh, fresh_heard = await opened(world)
     await fresh.prompt(1, world.answers("alive"))
 
-    assert (await fresh_heard.outcome_of(1)).text == "alive"
+    assert (await fresh_heard.outcome_of(1)).answer.text == "alive"
     await fresh.dispose()
 
 
@@ -238,7 +239,7 @@ async def test_a_shared_host_that_is_given_up_ends_when_its_other_sessions_have_
     await other.dispose()
     await heard.until(lambda: heard.ends > 0)
 
-    assert answered.text == "still here"
+    assert answered.answer.text == "still here"
     assert ended_early == 0
     assert (heard.ends, other_heard.ends) == (1, 0)
     await session.dispose()

@@ -10,7 +10,9 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from pi_session_mcp.errors import Code, HostGone, Refusal
-from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
+from pi_session_mcp.selection import Selection
+from pi_session_mcp.sessions.outcome import Outcome, outcome_of
+from pi_session_mcp.sessions.ports import Preflight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,17 +253,17 @@ class FakePiSession:
         self.running = turn
         self.started += 1
         if self._latched:
-            self.finish(Outcome("aborted", aborted=True, text=""))
+            self.finish(outcome_of("aborted", aborted=True, text=""))
             return
         if isinstance(plan, Finishes):
             for _ in range(plan.signs):
                 self.sign()
-            self.finish(Outcome(plan.stop_reason, aborted=False, text=plan.text))
+            self.finish(outcome_of(plan.stop_reason, aborted=False, text=plan.text))
 
     def _abort(self) -> None:
         self._latched = any(call.kind == "prompt" and not call.is_done for call in self._calls)
         if self.running is not None:
-            self.finish(Outcome("aborted", aborted=True, text=""))
+            self.finish(outcome_of("aborted", aborted=True, text=""))
         if self.foreign:
             self.run_foreign(active=False)
 
@@ -274,7 +276,7 @@ class FakePiSession:
         """The running turn settles; by default with the answer "ok"."""
         if self.running is not None:
             turn, self.running = self.running, None
-            self.events.settled(turn, outcome or Outcome("stop", aborted=False, text="ok"))
+            self.events.settled(turn, outcome or outcome_of("stop", aborted=False, text="ok"))
 
     def run_foreign(self, *, active: bool) -> None:
         """An extension's own run starts or ends."""

@@ -201,8 +201,7 @@ class RawSession:
         self.tools = tools
         self._turn = 0
         self._load = {"cwd": str(cwd), "fileAccess": file_access, "entries": [str(entry) for entry in entries]}
-        self._model = {"provider": provider, "model": model}
-        self._thinking = thinking
+        self.selection = {"provider": provider, "model": model, "thinkingLevel": thinking}
 
     def ask(self, op: str, **members: object) -> Frame:
         """A request about this session. Raises `Refused`."""
@@ -218,11 +217,11 @@ class RawSession:
 
     def check(self, step: str) -> bool:
         """The answer to one check."""
-        return bool(self.ask("check", step=step, **self._model)["found"])
+        return bool(self.ask("check", steps=[step], selection=self.selection)["found"])
 
     def open(self) -> Frame:
         """The last step, but for a session with extensions."""
-        return self.ask("open", **self._model, thinkingLevel=self._thinking, tools=list(self.tools))
+        return self.ask("open", selection=self.selection, tools=list(self.tools))
 
     def opened(self) -> Self:
         """Loaded and opened."""

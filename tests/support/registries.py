@@ -13,7 +13,7 @@ import anyio
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import Outcome
+from pi_session_mcp.sessions.outcome import outcome_of
 from pi_session_mcp.sessions.registry import Registry
 from tests.fakes.pi import FakePi, FakePiSession
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEADLINES: Final = Deadlines()
 """The real ones: in these tests time passes only virtually."""
 
-DONE: Final = Outcome("stop", aborted=False, text="done")
+DONE: Final = outcome_of("stop", aborted=False, text="done")
 
 
 def configuration(max_sessions: int = 8) -> Configuration:

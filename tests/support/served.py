@@ -1,14 +1,13 @@
-"""The MCP server over a registry in memory, spoken to by the SDK's own client, for the tests of the server."""
+"""The MCP server over the registry and Pi in memory, spoken to by the SDK's own client, for the tests of the server."""
 
 from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
-from uuid import uuid4
 
 import anyio
 from jsonschema import Draft202012Validator
@@ -16,19 +15,21 @@ from mcp.client import Client
 from mcp_types import CallToolResult, TextContent
 
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
-from pi_session_mcp.errors import MESSAGES, Code, Refusal
+from pi_session_mcp.deadlines import Deadlines
+from pi_session_mcp.errors import MESSAGES, Code
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.server.tool_calls import ToolCalls
-from pi_session_mcp.sessions.answer import Answer
-from pi_session_mcp.sessions.state import SessionState, TurnState, finish_of
-from pi_session_mcp.sessions.views import SessionView, TurnView
+from pi_session_mcp.sessions.outcome import outcome_of
+from pi_session_mcp.sessions.registry import Registry
+from tests.fakes.pi import FakePi
 from tests.support.piped import client_streams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from pi_session_mcp.diagnostics import Diagnostic, Report
-    from pi_session_mcp.server.tool_calls import OnProgress, Sessions
+    from pi_session_mcp.sessions.turn import OnProgress
+    from pi_session_mcp.sessions.views import TurnView
 
 ERAS: Final = ("legacy", "auto", "2026-07-28")
 """How a client may open: the handshake, a probe that finds the newer protocol, the newer protocol outright."""
@@ -36,129 +37,58 @@ ERAS: Final = ("legacy", "auto", "2026-07-28")
 UNKNOWN: Final = "00000000-0000-4000-8000-000000000000"
 _SCHEMAS: Final = {tool["name"]: Draft202012Validator(tool["outputSchema"]) for tool in TOOLS}
 _NOW: Final = datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
+_METHODS: Final = {"start", "list", "get", "prompt", "wait_turn", "turn", "abort", "close"}
 
 
-@dataclass
-class Memory:
-    """A registry in memory whose turns end when the test says so."""
+class Watched(Registry):
+    """A registry that notes which calls reach it, and can be made to raise."""
 
-    sessions: dict[str, SessionView] = field(default_factory=dict)
-    turns: dict[str, TurnView] = field(default_factory=dict)
-    calls: list[str] = field(default_factory=list)
-    raises: dict[str, Exception] = field(default_factory=dict)
-    waits: list[tuple[float, bool]] = field(default_factory=list)
-    stopping: bool = False
-    signs_of_life: int = 0
-    changed: anyio.Event = field(default_factory=anyio.Event)
-    waiting: anyio.Event = field(default_factory=anyio.Event)
-    left: anyio.Event = field(default_factory=anyio.Event)
+    def __init__(self, configuration: Configuration, pi: FakePi, report: Report) -> None:
+        deadlines = Deadlines(progress_interval_s=0.05)
+        super().__init__(configuration, pi, report=report, deadlines=deadlines, wall=lambda: _NOW)
+        self.calls: list[str] = []
+        self.raises: dict[str, Exception] = {}
+        self.waits: list[tuple[float, bool]] = []
+        self.waiting = anyio.Event()
+        self.left = anyio.Event()
 
-    def _enter(self, method: str) -> None:
-        self.calls.append(method)
-        if method in self.raises:
-            raise self.raises[method]
-
-    async def start(self, workspace: str, profile: str | None) -> SessionView:
-        self._enter("start")
-        session = SessionView(
-            id=str(uuid4()),
-            workspace=workspace,
-            execution_profile=profile or "safe",
-            permission_profile="read-only",
-            provider="scripted",
-            model="scripted-1",
-            thinking_level="off",
-            state=SessionState.IDLE,
-            created_at=_NOW,
-            updated_at=_NOW,
-        )
-        self.sessions[session.id] = session
-        return session
-
-    def list(self) -> tuple[SessionView, ...]:
-        self._enter("list")
-        return tuple(self.sessions.values())
-
-    def get(self, session_id: str) -> SessionView:
-        self._enter("get")
-        if session_id not in self.sessions:
-            raise Refusal(Code.SERVER_STOPPING if self.stopping else Code.UNKNOWN_SESSION)
-        return self.sessions[session_id]
-
-    async def prompt(self, session_id: str, text: str) -> tuple[SessionView, TurnView]:
-        self._enter("prompt")
-        turn = TurnView(
-            turn_id=str(uuid4()), session_id=session_id, state=TurnState.RUNNING, started_at=_NOW, updated_at=_NOW
-        )
-        self.turns[turn.turn_id] = turn
-        self.become(session_id, SessionState.RUNNING, latest_turn_id=turn.turn_id)
-        return self.sessions[session_id], turn
+    def __getattribute__(self, name: str) -> Any:
+        if name in _METHODS:
+            self.calls.append(name)
+            if name in self.raises:
+                raise self.raises[name]
+        return super().__getattribute__(name)
 
     async def wait_turn(
-        self, session_id: str, turn_id: str, *, timeout_s: float, on_progress: OnProgress | None
+        self, session_id: str, turn_id: str, *, timeout_s: float, on_progress: OnProgress | None = None
     ) -> TurnView:
-        self._enter("wait_turn")
         self.waits.append((timeout_s, on_progress is not None))
+        self.waiting.set()
         try:
-            with anyio.move_on_after(timeout_s):
-                while self.turns[turn_id].state is TurnState.RUNNING:
-                    self.waiting.set()
-                    await self.changed.wait()
-                    if on_progress is not None and self.turns[turn_id].state is TurnState.RUNNING:
-                        await on_progress(self.signs_of_life)
+            return await super().wait_turn(session_id, turn_id, timeout_s=timeout_s, on_progress=on_progress)
         finally:
             self.left.set()
-        return self.turns[turn_id]
-
-    def turn(self, session_id: str, turn_id: str) -> TurnView:
-        self._enter("turn")
-        if turn_id not in self.turns:
-            raise Refusal(Code.UNKNOWN_TURN)
-        return self.turns[turn_id]
-
-    async def abort(self, session_id: str) -> SessionView:
-        self._enter("abort")
-        self.become(session_id, SessionState.IDLE)
-        return self.sessions[session_id]
-
-    async def close(self, session_id: str) -> SessionView:
-        self._enter("close")
-        self.become(session_id, SessionState.CLOSED)
-        return self.sessions.pop(session_id)
-
-    def complete(self, text: str) -> None:
-        """Every running turn ends with this answer."""
-        for turn in list(self.turns.values()):
-            answer = Answer(text, truncated=False)
-            finish = finish_of("stop", has_text=text != "")
-            ended = replace(turn, state=TurnState.COMPLETED, completed_at=_NOW, answer=answer, finish=finish)
-            self.turns[turn.turn_id] = ended
-            self.become(turn.session_id, SessionState.IDLE)
-        self._tell()
-
-    def live(self) -> None:
-        """Every running turn shows a sign of life."""
-        self.signs_of_life += 1
-        self._tell()
-
-    def become(self, session_id: str, state: SessionState, **fields: Any) -> None:
-        self.sessions[session_id] = replace(self.sessions[session_id], state=state, **fields)
-
-    def _tell(self) -> None:
-        changed, self.changed = self.changed, anyio.Event()
-        changed.set()
 
 
 @dataclass
 class World:
     """The server's surroundings, as a test sees them."""
 
-    registry: Memory = field(default_factory=Memory)
+    pi: FakePi
+    registry: Watched
     said: list[Diagnostic] = field(default_factory=list)
     warmed: int = 0
 
     def warm(self) -> None:
         self.warmed += 1
+
+    def complete(self, text: str) -> None:
+        """The latest session's turn ends with this answer."""
+        self.pi.sessions[-1].finish(outcome_of("stop", aborted=False, text=text))
+
+    def live(self) -> None:
+        """The latest session's turn shows a sign of life."""
+        self.pi.sessions[-1].sign()
 
     @asynccontextmanager
     async def client(self, era: str) -> AsyncIterator[Client]:
@@ -168,8 +98,17 @@ class World:
 
 
 @asynccontextmanager
+async def served() -> AsyncIterator[World]:
+    """A registry over Pi in memory, which closes its sessions at the end."""
+    pi = FakePi()
+    said: list[Diagnostic] = []
+    async with Watched(configured(), pi, said.append) as registry:
+        yield World(pi, registry, said)
+
+
+@asynccontextmanager
 async def connected(
-    registry: Sessions,
+    registry: Registry,
     configuration: Configuration,
     report: Report,
     on_capabilities: Callable[[], None] = lambda: None,

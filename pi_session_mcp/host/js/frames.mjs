@@ -57,11 +57,19 @@ const record = (value) => typeof value === "object" && value !== null && !Array.
 const grants = (value) => Array.isArray(value) && value.every((grant) => record(grant) && has(grant, GRANT));
 /** @param {...string} words @returns {Rule} */
 const oneOf = (...words) => (value) => words.includes(/** @type {string} */ (value));
+const step = oneOf("provider", "model", "check_auth", "get_auth", "availability");
+/** @type {Rule} */
+const steps = (value) => Array.isArray(value) && value.every(step);
+/** @type {Rule} */
+const selection = (value) => record(value) && has(/** @type {Record<string, unknown>} */ (value), SELECTION);
 /** @param {Rule} rule @returns {Rule} */
 const orAbsent = (rule) => (value) => value === undefined || value === null || rule(value);
 
 /** @type {Record<string, Rule>} */
 const GRANT = { name: text, description: text, parameters: record };
+
+/** @type {Record<string, Rule>} */
+const SELECTION = { provider: text, model: text, thinkingLevel: text };
 
 /** @type {Record<string, Rule>} */
 const IMAGE = { at: count, data: text, mimeType: oneOf("image/png", "image/jpeg", "image/gif", "image/webp") };
@@ -79,13 +87,8 @@ const DONE = {
 const REQUESTS = {
   hello: { protocol: count, sdk: text, bundle: orAbsent(text), compileCache: orAbsent(text), python: orAbsent(text) },
   load: { session: count, cwd: text, fileAccess: oneOf("workspace", "user"), entries: orAbsent(texts) },
-  check: {
-    session: count,
-    step: oneOf("provider", "model", "check_auth", "get_auth", "availability"),
-    provider: text,
-    model: text,
-  },
-  open: { session: count, provider: text, model: text, thinkingLevel: text, tools: texts, grants: orAbsent(grants) },
+  check: { session: count, steps, selection },
+  open: { session: count, selection, tools: texts, grants: orAbsent(grants) },
   bind: { session: count },
   prompt: { session: count, turn: count, text },
   abort: { session: count },

@@ -14,8 +14,8 @@ import { greetingOf, loadSdk } from "./sdk.mjs";
 import { isFound } from "./selection.mjs";
 import { makeServices } from "./services.mjs";
 
-/** @typedef {import("./sdk.d.ts").RequestOf["check"]["step"]} Step */
-/** @typedef {{ provider: string, model: string, thinkingLevel: string }} Selection */
+/** @typedef {import("./sdk.d.ts").CheckName} Step */
+/** @typedef {import("./sdk.d.ts").Selection} Selection */
 /** @typedef {Awaited<ReturnType<typeof readPiFiles>>} PiFiles */
 
 const STDIN = 0;
@@ -76,9 +76,8 @@ class Pi {
   }
 
   /** @param {Step} step @param {Selection} selection */
-  #ask(step, { provider, model }) {
-    const question = { step, provider, model };
-    return isFound(this.#services.modelRuntime, question, AbortSignal.timeout(STEP_MS)).catch(() => null);
+  #ask(step, selection) {
+    return isFound(this.#services.modelRuntime, step, selection, AbortSignal.timeout(STEP_MS)).catch(() => null);
   }
 
   /** @param {Selection} selection the level that a session would have */

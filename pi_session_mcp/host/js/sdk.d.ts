@@ -165,6 +165,16 @@ export interface ImageBlock {
   mimeType: string;
 }
 
+/** What a session works with; see `selection.py`. */
+export interface Selection {
+  provider: string;
+  model: string;
+  thinkingLevel: string;
+}
+
+/** A question about a selection. */
+export type CheckName = "provider" | "model" | "check_auth" | "get_auth" | "availability";
+
 /** A tool that the server runs. */
 export interface Grant {
   name: string;
@@ -203,17 +213,14 @@ export interface RequestOf {
     op: "check";
     id: number;
     session: number;
-    step: "provider" | "model" | "check_auth" | "get_auth" | "availability";
-    provider: string;
-    model: string;
+    steps: CheckName[];
+    selection: Selection;
   };
   open: {
     op: "open";
     id: number;
     session: number;
-    provider: string;
-    model: string;
-    thinkingLevel: string;
+    selection: Selection;
     tools: string[];
     grants?: Grant[] | null;
   };

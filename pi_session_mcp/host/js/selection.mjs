@@ -3,16 +3,17 @@
 import { Failure } from "./errors.mjs";
 
 /** @typedef {import("./sdk.d.ts").ModelRuntime} ModelRuntime */
-/** @typedef {import("./sdk.d.ts").RequestOf["check"]} Check */
+/** @typedef {import("./sdk.d.ts").CheckName} CheckName */
 
 /**
  * The answer to one question. Throws when there is none.
  * @param {ModelRuntime} modelRuntime
- * @param {Pick<Check, "step" | "provider" | "model">} question
+ * @param {CheckName} step
+ * @param {Pick<import("./sdk.d.ts").Selection, "provider" | "model">} selection
  * @param {AbortSignal} signal
  * @returns {Promise<boolean>}
  */
-export async function isFound(modelRuntime, { step, provider, model }, signal) {
+export async function isFound(modelRuntime, step, { provider, model }, signal) {
   const known = modelRuntime.getModel(provider, model);
   switch (step) {
     case "provider":

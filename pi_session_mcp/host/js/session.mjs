@@ -128,19 +128,26 @@ export class Session {
     return (this.#request.entries ?? []).flatMap((entry, place) => (paths.includes(entry) ? [place] : []));
   }
 
-  /** @param {RequestOf["check"]} question @returns {Promise<object>} */
-  check(question) {
-    return this.#step("loaded", "loaded", async () => ({
-      found: await isFound(this.#made().modelRuntime, question, this.#gone.signal),
-    }));
+  /**
+   * Asks until the first no, and says of each yes that there was one.
+   * @param {RequestOf["check"]} request @returns {Promise<object>}
+   */
+  check({ steps, selection }) {
+    return this.#step("loaded", "loaded", async () => {
+      for (const step of steps) {
+        if (!(await isFound(this.#made().modelRuntime, step, selection, this.#gone.signal))) return { found: false };
+        this.#emit({ event: "checked", step });
+      }
+      return { found: true };
+    });
   }
 
   /** @param {RequestOf["open"]} request @returns {Promise<object>} */
-  open({ provider, model: modelId, thinkingLevel, tools, grants }) {
+  open({ selection: { provider, model: id, thinkingLevel }, tools, grants }) {
     const next = this.#request.entries?.length ? "opened" : "ready";
     return this.#step("loaded", next, async () => {
       if (!tools.every((name) => TOOL_NAME.test(name))) throw new Failure("invalid");
-      const model = this.#made().modelRuntime.getModel(provider, modelId);
+      const model = this.#made().modelRuntime.getModel(provider, id);
       if (!model) throw new Failure("failed");
       this.#opening = this.#create({ model, thinkingLevel, tools }, grants ?? []);
       await this.#opening;
@@ -212,12 +219,9 @@ export class Session {
   /** What the session really has, whatever was asked for. */
   #selection() {
     const session = this.#opened();
-    return {
-      provider: session.model?.provider ?? "",
-      model: session.model?.id ?? "",
-      thinkingLevel: session.thinkingLevel,
-      activeTools: session.getActiveToolNames(),
-    };
+    const { provider = "", id = "" } = session.model ?? {};
+    const selection = { provider, model: id, thinkingLevel: session.thinkingLevel };
+    return { selection, activeTools: session.getActiveToolNames() };
   }
 
   /**

@@ -18,7 +18,7 @@ from pi_session_mcp.server.wire.frames import INTERNAL_ERROR, slot
 from pi_session_mcp.server.wire.protocol import CONNECTION_CLOSED, Call, Cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, NoReturn
 
     from anyio.abc import TaskGroup
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from pi_session_mcp.server.wire import frames
     from pi_session_mcp.server.wire.protocol import Reply
     from pi_session_mcp.server.wire.reception import Reception
-
-    Tell = Callable[[int], Awaitable[None]]
-    """Tells the client how far its call has come."""
+    from pi_session_mcp.sessions.turn import OnProgress
 
 
 class Tools(TypingProtocol):
     """Who makes the calls."""
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None, tell: Tell | None) -> Reply:
+    async def call(self, name: str, arguments: Mapping[str, Any] | None, tell: OnProgress | None) -> Reply:
         """The reply of a tool that exists. `tell` is `None` when the client does not want progress."""
 
 
@@ -134,7 +132,7 @@ class Connection:
                 self._reception.answer(wire)
             self._look()
 
-    def _teller(self, call: Call) -> Tell | None:
+    def _teller(self, call: Call) -> OnProgress | None:
         if call.progress_token is None:
             return None
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pi_session_mcp.diagnostics import Diagnostic, Event
 from pi_session_mcp.errors import Code, HostGone, Refusal, Stage
 from pi_session_mcp.extensions.tools import compose
-from pi_session_mcp.host.selection import CHECKS
 from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
 from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
 from pi_session_mcp.sessions.hosted.reading import read_within, refuse_unusable
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.extensions.resolve import Place
     from pi_session_mcp.host.pool import HostPool
-    from pi_session_mcp.sessions.ports import Selection, SessionEvents, SessionSpec
+    from pi_session_mcp.selection import Selection
+    from pi_session_mcp.sessions.ports import SessionEvents, SessionSpec
 
 
 class HostedSessions:
@@ -109,8 +109,7 @@ class HostedSessions:
         profile, deadlines = spec.profile, self._deadlines
         try:
             registered = await load(session, spec, extensions, deadlines)
-            for step in CHECKS:
-                await check(session, profile, step, deadlines)
+            await check(session, profile, deadlines)
             granted = await self._connect(session, spec)
             names = [tool.exposed for tool in granted]
             refuse_conflict(registered, names, extensions)

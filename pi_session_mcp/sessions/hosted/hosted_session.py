@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -15,6 +16,8 @@ from pi_session_mcp.host.protocol import (
     Activity,
     Call,
     Cancel,
+    Checked,
+    CheckResult,
     Dispose,
     Done,
     Empty,
@@ -24,7 +27,9 @@ from pi_session_mcp.host.protocol import (
     Run,
     Settled,
 )
-from pi_session_mcp.sessions.ports import Outcome, Preflight, Selection
+from pi_session_mcp.selection import Selection
+from pi_session_mcp.sessions.outcome import outcome_of
+from pi_session_mcp.sessions.ports import Preflight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,12 +39,30 @@ if TYPE_CHECKING:
     from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.host.client import ResultT
     from pi_session_mcp.host.host import Host
-    from pi_session_mcp.host.protocol import LeftOut, Request, SessionFrame
+    from pi_session_mcp.host.protocol import Check, LeftOut, Request, SessionFrame
     from pi_session_mcp.sessions.ports import SessionEvents
 
 
 MAX_CALL_BYTES: Final = 16 * 1024 * 1024
 """The arguments of all running calls of one session, together."""
+
+
+class _Checking:
+    """How far the questions before a session's creation have come. Each has `step_s`."""
+
+    def __init__(self, step_s: float) -> None:
+        self.answered = 0
+        self.waiting = anyio.CancelScope()
+        self._step_s = step_s
+        self._wait()
+
+    def go_on(self) -> None:
+        """One more was answered with yes."""
+        self.answered += 1
+        self._wait()
+
+    def _wait(self) -> None:
+        self.waiting.deadline = anyio.current_time() + self._step_s
 
 
 class HostedSession:
@@ -61,6 +84,7 @@ class HostedSession:
         self._placed = self._occupies = True
         self._servers: SessionServers | None = None
         self._call_bytes = 0
+        self._checking: _Checking | None = None
         self.key = self._client.place(self)
 
     @property
@@ -82,6 +106,17 @@ class HostedSession:
         """
         watch_after_s = None if runs_extensions else within_s / 2
         return await self._client.request(request, result, within_s=within_s, watch_after_s=watch_after_s)
+
+    async def check(self, request: Check, *, step_s: float) -> tuple[int, bool | None]:
+        """How many questions were answered with yes, and whether the one after them was answered with no.
+
+        `None` in place of that: it has failed, or had no answer within `step_s`. Raises `HostGone`.
+        """
+        found: bool | None = None
+        checking = self._checking = _Checking(step_s)
+        with checking.waiting, suppress(HostFailed):
+            found = (await self._client.request(request, CheckResult, watch_after_s=step_s / 2)).found
+        return checking.answered, found
 
     async def prompt(self, turn: int, text: str) -> Preflight:
         """See `ports.PiSession.prompt`."""
@@ -186,10 +221,13 @@ class HostedSession:
     def host_event(self, event: SessionFrame) -> None:
         """Pass an event on to the registry, or a call to the session's external servers."""
         match event:
+            case Checked():
+                if self._checking is not None:
+                    self._checking.go_on()
             case Activity(turn=turn):
                 self._events.activity(turn)
             case Settled(turn=turn, stopReason=reason, aborted=aborted, text=text):
-                self._events.settled(turn, Outcome(reason, aborted, text))
+                self._events.settled(turn, outcome_of(reason, aborted=aborted, text=text))
             case Run(active=active):
                 self._events.foreign_run(active=active)
             case Call():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pi_session_mcp.errors import Code, Refusal, Stage
@@ -12,7 +11,6 @@ from pi_session_mcp.host.protocol import (
     Bind,
     BindResult,
     Check,
-    CheckResult,
     Grant,
     Load,
     LoadResult,
@@ -20,6 +18,7 @@ from pi_session_mcp.host.protocol import (
     OpenResult,
     RegisteredTool,
 )
+from pi_session_mcp.host.selection import CHECKS
 from pi_session_mcp.platform.text import utf8_text
 from pi_session_mcp.sessions.hosted.reading import workspace_unavailable
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pi_session_mcp.bridge.catalog import GrantedTool
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.deadlines import Deadlines
-    from pi_session_mcp.host.selection import CheckStep
     from pi_session_mcp.sessions.hosted.hosted_session import HostedSession
     from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
     from pi_session_mcp.sessions.ports import SessionSpec
@@ -84,15 +82,16 @@ def _registered(loaded: LoadResult | None, extensions: PinnedExtensions) -> tupl
     return tools
 
 
-async def check(session: HostedSession, profile: ExecutionProfile, step: CheckStep, deadlines: Deadlines) -> None:
-    """Ask one question about the provider and the model. Raises `Refusal` unless the answer is yes."""
-    request = Check(session=session.key, step=step.step, provider=profile.provider, model=profile.model)
-    found: bool | None = None
-    with suppress(TimeoutError, HostFailed):
-        found = (await session.ask(request, CheckResult, within_s=deadlines.check_step_s)).found
-    code = step.refusal(found=found)
-    if code is not None:
-        raise Refusal(code, stage=step.stage)
+async def check(session: HostedSession, profile: ExecutionProfile, deadlines: Deadlines) -> None:
+    """Ask about the provider and the model, all questions in one request.
+
+    Raises `Refusal` for the first question whose answer is no, or does not come within its own bound.
+    """
+    request = Check(session=session.key, steps=[step.step for step in CHECKS], selection=profile.selection)
+    answered, found = await session.check(request, step_s=deadlines.check_step_s)
+    if answered < len(CHECKS):
+        step = CHECKS[answered]
+        raise Refusal(step.no if found is False else step.failed, stage=step.stage)
 
 
 async def open_session(
@@ -105,9 +104,7 @@ async def open_session(
     """Create the session in Pi with exactly these tools, `granted` among them."""
     request = Open(
         session=session.key,
-        provider=profile.provider,
-        model=profile.model,
-        thinkingLevel=profile.thinking_level,
+        selection=profile.selection,
         tools=list(tools),
         grants=[Grant(name=one.exposed, description=one.description, parameters=one.schema) for one in granted],
     )

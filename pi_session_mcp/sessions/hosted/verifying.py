@@ -9,7 +9,6 @@ from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.tools import first_conflict
 from pi_session_mcp.host.selection import level_refusal
 from pi_session_mcp.sessions.hosted.steps import extension_tools
-from pi_session_mcp.sessions.ports import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.extensions.tools import ExtensionTool
     from pi_session_mcp.host.protocol import BindResult, OpenResult
+    from pi_session_mcp.selection import Selection
     from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
 
 
@@ -40,18 +40,19 @@ def verified(
     The active tools are exactly `tools`, `granted` among them, or with `may_narrow` some of them: an extension may
     deactivate tools.
     """
-    level = level_refusal(profile.thinking_level, created.thinkingLevel)
+    wanted, made = profile.selection, created.selection
+    level = level_refusal(wanted.thinking_level, made.thinking_level)
     if level is not None:
         raise Refusal(level, stage=Stage.POSTCHECK)
     active, allowed = tuple(created.activeTools), tuple(tools)
     tools_agree = set(active) <= set(allowed) if may_narrow else active == allowed
-    if (created.provider, created.model) != (profile.provider, profile.model):
+    if made != wanted:
         raise Refusal(Code.EXECUTION_SELECTION_MISMATCH, stage=Stage.POSTCHECK)
     if not tools_agree:
         only_grants = active == tuple(name for name in allowed if name in active or name not in granted)
         code = Code.EXTERNAL_MCP_ACTIVATION_MISMATCH if only_grants else Code.EXECUTION_SELECTION_MISMATCH
         raise Refusal(code, stage=Stage.POSTCHECK)
-    return Selection(created.provider, created.model, created.thinkingLevel)
+    return made
 
 
 def verified_bound(

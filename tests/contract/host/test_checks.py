@@ -63,7 +63,7 @@ def test_the_checks_go_on_in_one_session(host: RawHost, workspace: Path) -> None
     session.load()
 
     assert [session.check(step) for step in STEPS] == [True] * 5
-    assert session.open()["model"] == "scripted-1"
+    assert session.open()["selection"]["model"] == "scripted-1"
 
 
 def test_an_unknown_provider_is_found_nowhere(host: RawHost, workspace: Path) -> None:
@@ -171,13 +171,25 @@ def test_a_stored_credential_counts(host: RawHost, agent_directory: Path, worksp
     assert answers(host.session(workspace)) == dict.fromkeys(STEPS, True)
 
 
+def test_questions_are_asked_in_their_order_until_the_first_no(host: RawHost, workspace: Path) -> None:
+    known = host.session(workspace)
+    known.load()
+    unknown = host.session(workspace, model="other")
+    unknown.load()
+
+    assert known.ask("check", steps=STEPS, selection=known.selection) == {"found": True}
+    assert [event["step"] for event in host.events if event["session"] == known.key] == list(STEPS)
+    assert unknown.ask("check", steps=STEPS, selection=unknown.selection) == {"found": False}
+    assert [event["step"] for event in host.events if event["session"] == unknown.key] == ["provider"]
+
+
 def test_no_answer_holds_the_key(host: RawHost, agent_directory: Path, model: ScriptedModel, workspace: Path) -> None:
     write_agent_directory(agent_directory, model.base_url, api_key="canary-key")
     session = host.session(workspace)
     session.load()
 
     for step in STEPS:
-        assert session.ask("check", step=step, provider="scripted", model="scripted-1") == {"found": True}
+        assert session.ask("check", steps=[step], selection=session.selection) == {"found": True}
 
 
 def test_a_credential_that_is_added_counts_in_the_next_session(

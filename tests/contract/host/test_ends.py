@@ -202,7 +202,7 @@ def test_dispose_wins_over_an_opening(host: RawHost, model: ScriptedModel, works
     session = host.session(workspace)
     session.load()
     with host.together():
-        opening = session.send("open", provider="scripted", model="scripted-1", thinkingLevel="off", tools=["read"])
+        opening = session.send("open", selection=session.selection, tools=["read"])
         dispose = session.send("dispose")
 
     with pytest.raises(Refused, match="failed"):

@@ -124,9 +124,7 @@ def test_binding_starts_the_session_once_and_reports(
 
     assert notes() == ["startup print false"]
     assert reported == {
-        "provider": "scripted",
-        "model": "scripted-1",
-        "thinkingLevel": "off",
+        "selection": session.selection,
         "activeTools": [*CODING, "one"],
         "extensionTools": [{"name": "one", "entry": 0}],
         "hookErrors": 0,

@@ -223,7 +223,7 @@ def test_dispose_wins_over_opening_and_binding_and_shuts_down_once(
     entry = extension('pi.on("session_shutdown", () => note("shutdown"));')
     session = host.session(workspace, entries=[entry])
     session.load()
-    opening: dict[str, object] = {"provider": "scripted", "model": "scripted-1", "thinkingLevel": "off", "tools": []}
+    opening: dict[str, object] = {"selection": session.selection, "tools": []}
     if overtaken == "bind":
         session.ask("open", **opening)
         opening = {}

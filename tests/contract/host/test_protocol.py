@@ -125,7 +125,7 @@ def test_a_session_key_is_never_used_again(host: RawHost, workspace: Path) -> No
 def test_two_steps_at_once_are_refused(host: RawHost, workspace: Path) -> None:
     session = host.session(workspace)
     session.load()
-    check: dict[str, object] = {"step": "provider", "provider": "scripted", "model": "scripted-1"}
+    check: dict[str, object] = {"steps": ["provider"], "selection": session.selection}
 
     with host.together():
         first, second = session.send("check", **check), session.send("check", **check)
@@ -166,7 +166,8 @@ def test_a_relative_path_is_refused(host: RawHost, workspace: Path, relative: di
         session.ask("load", **members)
 
 
-OPEN = {"op": "open", "session": 1, "provider": "p", "model": "m", "thinkingLevel": "off", "tools": []}
+SELECTION = {"provider": "p", "model": "m", "thinkingLevel": "off"}
+OPEN = {"op": "open", "session": 1, "selection": SELECTION, "tools": []}
 
 
 def frame(**members: object) -> bytes:
@@ -195,8 +196,12 @@ def frame(**members: object) -> bytes:
         frame(op="load", session=1, cwd="/"),
         frame(op="load", session=1, cwd="/", fileAccess="all", entries=[]),
         frame(op="load", session=1, cwd="/", fileAccess="user", entries=[1]),
-        frame(op="check", session=1, step="all", provider="p", model="m"),
-        frame(op="open", session=1, provider="p", model="m", thinkingLevel="off", tools="read"),
+        frame(op="check", session=1, steps=["all"], selection=SELECTION),
+        frame(op="check", session=1, steps="model", selection=SELECTION),
+        frame(op="check", session=1, steps=["model"], selection={"provider": "p", "model": "m"}),
+        frame(op="check", session=1, steps=["model"], selection={**SELECTION, "more": 1}),
+        frame(op="check", session=1, steps=["model"], selection=None),
+        frame(op="open", session=1, selection=SELECTION, tools="read"),
         frame(op="prompt", session=1, turn=None, text="x"),
         frame(**OPEN, grants=[{"name": "n", "description": "d"}]),
         frame(**OPEN, grants=[{"name": "n", "description": "d", "parameters": []}]),

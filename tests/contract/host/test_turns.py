@@ -78,7 +78,7 @@ def test_the_thinking_level_is_told_as_it_is(host: RawHost, workspace: Path, ask
 
     opened = session.open()
 
-    assert (opened["provider"], opened["model"], opened["thinkingLevel"]) == ("scripted", "scripted-1", effective)
+    assert opened["selection"] == {"provider": "scripted", "model": "scripted-1", "thinkingLevel": effective}
 
 
 @pytest.mark.parametrize("prompt", ["/help", "/skill:x", "/compact", "!ls", "@file", "a\nb", "\u2028\x00"])

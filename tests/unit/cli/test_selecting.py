@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pi_session_mcp.cli.outcome import Outcome
-from pi_session_mcp.cli.selecting import Named, Selection, Stop, select
+from pi_session_mcp.cli.selecting import Named, Stop, select
 from pi_session_mcp.runtime.known_models import Known, Model
+from pi_session_mcp.selection import Selection
 
 OWN = Known({"mine": (Model("a", ("off",)),)})
 NOTHING = Named(None, None, None, allow_unlisted=False)

@@ -8,6 +8,7 @@ import pytest
 
 from pi_session_mcp.config.initial import Initial, alias_for, create, text_of
 from pi_session_mcp.config.load import interpret
+from pi_session_mcp.selection import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_the_text_is_valid_whatever_the_paths_are_made_of(tmp_path: Path) -> None:
     odd = tmp_path / 'a "b" \\ ü'
-    initial = Initial({"w": odd}, "p", "m", "off", coding=True, pi_agent_directory=odd)
+    initial = Initial({"w": odd}, Selection("p", "m", "off"), coding=True, pi_agent_directory=odd)
 
     read = interpret(text_of(initial), tmp_path)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import pytest
@@ -12,14 +12,18 @@ from mcp.shared.exceptions import MCPError
 from pi_session_mcp import __version__
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.server.catalog import INSTRUCTIONS, TOOLS
-from tests.support.served import ERAS, UNKNOWN, Memory, World, call, error, said
+from tests.support.served import ERAS, UNKNOWN, World, call, error, said, served
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+async def world() -> AsyncIterator[World]:
+    async with served() as made:
+        yield made
 
 
 @pytest.fixture(params=ERAS)
@@ -43,7 +47,7 @@ async def test_work_is_delegated_in_four_calls(world: World, era: str) -> None:
         capabilities = await call(client, "pi_capabilities_get")
         workspace = capabilities["workspaces"][0]["alias"]
         session = (await call(client, "pi_session_start", workspace=workspace))["session"]
-        tasks.start_soon(_complete_when_waited_for, world.registry, "It is a parser.")
+        tasks.start_soon(_complete_when_waited_for, world, "It is a parser.")
         prompted = await call(client, "pi_session_prompt", sessionId=session["id"], prompt="What?", waitMs=50_000)
         closed = await call(client, "pi_session_close", sessionId=session["id"])
 
@@ -53,9 +57,9 @@ async def test_work_is_delegated_in_four_calls(world: World, era: str) -> None:
     assert closed["session"]["state"] == "closed"
 
 
-async def _complete_when_waited_for(registry: Memory, text: str) -> None:
-    await registry.waiting.wait()
-    registry.complete(text)
+async def _complete_when_waited_for(world: World, text: str) -> None:
+    await world.registry.waiting.wait()
+    world.complete(text)
 
 
 async def test_every_tool_carries_what_it_promises_and_nothing_else(world: World, era: str) -> None:

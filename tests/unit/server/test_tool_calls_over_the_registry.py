@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code
-from pi_session_mcp.sessions.ports import Outcome
+from pi_session_mcp.sessions.outcome import outcome_of
 from tests.support import registries
 from tests.support.served import UNKNOWN, call, connected, error, said
 from tests.support.virtual_time import VirtualTimeLoop
@@ -48,7 +48,7 @@ async def test_a_session_lives_from_its_start_to_its_close() -> None:
     async with delegation() as (client, world):
         session = await started(client)
         first = await call(client, "pi_session_prompt", sessionId=session, prompt="work")
-        world.pi.sessions[0].finish(Outcome("stop", aborted=False, text="  the answer \x85\u2028\x00\ud800.  "))
+        world.pi.sessions[0].finish(outcome_of("stop", aborted=False, text="  the answer \x85\u2028\x00\ud800.  "))
         await registries.settle()
         turn = await call(client, "pi_turn_get", sessionId=session, turnId=first["turn"]["turnId"])
         listed = await call(client, "pi_session_list")
@@ -68,7 +68,7 @@ async def test_the_largest_answer_fits_its_schema_and_says_that_it_was_cut() -> 
     async with delegation() as (client, world):
         session = await started(client)
         turn = (await call(client, "pi_session_prompt", sessionId=session, prompt="work"))["turn"]
-        world.pi.sessions[0].finish(Outcome("stop", aborted=False, text="\x00" * 5_000_000))
+        world.pi.sessions[0].finish(outcome_of("stop", aborted=False, text="\x00" * 5_000_000))
         await registries.settle()
         read = await call(client, "pi_turn_get", sessionId=session, turnId=turn["turnId"])
 
@@ -79,7 +79,7 @@ async def test_a_failed_and_an_aborted_turn_fit_their_schema() -> None:
     async with delegation() as (client, world):
         session = await started(client)
         failed = (await call(client, "pi_session_prompt", sessionId=session, prompt="work"))["turn"]
-        world.pi.sessions[0].finish(Outcome("error", aborted=False, text="sk-123"))
+        world.pi.sessions[0].finish(outcome_of("error", aborted=False, text="sk-123"))
         await registries.settle()
         failed = await call(client, "pi_turn_get", sessionId=session, turnId=failed["turnId"])
         listed = await call(client, "pi_session_list")

@@ -8,18 +8,20 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code
-from pi_session_mcp.sessions.state import SessionState
-from tests.support.served import ERAS, World, call, error, said
+from tests.support.served import ERAS, World, call, error, said, served
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from mcp.client import Client
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+async def world() -> AsyncIterator[World]:
+    async with served() as made:
+        yield made
 
 
 @pytest.fixture(params=ERAS)
@@ -57,9 +59,9 @@ async def test_a_waiting_client_that_asked_for_progress_is_told_of_life_and_no_m
 
     async def live_then_complete() -> None:
         await world.registry.waiting.wait()
-        world.registry.live()
+        world.live()
         await first.wait()
-        world.registry.complete("done")
+        world.complete("done")
 
     async with world.client(era) as client, anyio.create_task_group() as tasks:
         session = (await call(client, "pi_session_start", workspace="docs"))["session"]["id"]
@@ -71,7 +73,7 @@ async def test_a_waiting_client_that_asked_for_progress_is_told_of_life_and_no_m
         )
 
     assert said("pi_session_prompt", result)["turn"]["assistantText"] == "done"
-    assert told == [(1.0, None, "running")]
+    assert told == [(2.0, None, "running")]  # its start was the first sign
     assert world.registry.waits == [(50.0, True)]
 
 
@@ -98,21 +100,22 @@ async def _call_and_forget(client: Client, session: str, turn_id: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["pi_session_prompt", "pi_turn_get"])
-@pytest.mark.parametrize("state", [SessionState.CLOSING, SessionState.CLOSED, None])
+@pytest.mark.parametrize("ends_first", [False, True])
 @pytest.mark.parametrize("stopping", [False, True])
 async def test_a_session_closed_while_one_waits_is_unknown_unless_the_server_stops(
-    world: World, tool: str, state: SessionState | None, *, stopping: bool
+    world: World, tool: str, *, ends_first: bool, stopping: bool
 ) -> None:
     registry = world.registry
 
+    async def close() -> None:
+        await (registry.shutdown() if stopping else registry.close(session))
+
     async def close_while_waited_for() -> None:
         await registry.waiting.wait()
-        registry.stopping = stopping
-        registry.complete("too late")
-        if state is None:
-            registry.sessions.clear()
-        else:
-            registry.become(session, state)
+        # The close comes first on the loop, but after the end of the turn.
+        tasks.start_soon(close)
+        if ends_first:
+            world.complete("too late")
 
     async with world.client("legacy") as client, anyio.create_task_group() as tasks:
         session = (await call(client, "pi_session_start", workspace="docs"))["session"]["id"]

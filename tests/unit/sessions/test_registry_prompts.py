@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import Outcome, Preflight
+from pi_session_mcp.sessions.outcome import outcome_of
+from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.session import MAX_TURNS
 from pi_session_mcp.sessions.state import SessionState, TurnState
 from tests.fakes.pi import Finishes, Manual
@@ -155,7 +156,7 @@ async def test_a_closing_session_takes_no_prompt_and_shows_no_turn(at: World) ->
 
 async def test_a_completed_turn_has_the_trimmed_answer(at: World) -> None:
     session, turn, pi = await at.running()
-    pi.finish(Outcome("stop", aborted=False, text="\n the answer \n"))
+    pi.finish(outcome_of("stop", aborted=False, text="\n the answer \n"))
 
     done = at.registry.turn(session.id, turn.turn_id)
 
@@ -184,7 +185,7 @@ async def test_a_completed_turn_has_the_trimmed_answer(at: World) -> None:
 )
 async def test_a_completed_turn_says_how_its_answer_ended(at: World, stop_reason: str, text: str, finish: str) -> None:
     session, turn, pi = await at.running()
-    pi.finish(Outcome(stop_reason, aborted=False, text=text))
+    pi.finish(outcome_of(stop_reason, aborted=False, text=text))
 
     read = at.registry.turn(session.id, turn.turn_id).to_json()
 
@@ -197,14 +198,14 @@ async def test_a_turn_that_was_not_completed_does_not_speak_of_an_answer(
 ) -> None:
     session, turn, pi = await at.running()
     assert "finish" not in turn.to_json()
-    pi.finish(Outcome(stop_reason, aborted=aborted, text="half"))
+    pi.finish(outcome_of(stop_reason, aborted=aborted, text="half"))
 
     assert not {"finish", "assistantText"} & at.registry.turn(session.id, turn.turn_id).to_json().keys()
 
 
 async def test_a_failed_turn_has_a_fixed_error_and_no_text_and_the_session_accepts_the_next_prompt(at: World) -> None:
     session, turn, pi = await at.running()
-    pi.finish(Outcome("error", aborted=False, text="a provider's words"))
+    pi.finish(outcome_of("error", aborted=False, text="a provider's words"))
 
     failed = at.registry.turn(session.id, turn.turn_id).to_json()
     seen = at.registry.get(session.id).to_json()
@@ -226,7 +227,7 @@ async def test_signs_of_life_advance_a_running_turn_and_not_one_that_has_ended(a
     pi.finish()
     ended = at.registry.turn(session.id, turn.turn_id)
     pi.events.activity(1)
-    pi.events.settled(1, Outcome("error", aborted=False, text=""))
+    pi.events.settled(1, outcome_of("error", aborted=False, text=""))
 
     assert turn.updated_at < once.updated_at < twice.updated_at < ended.updated_at
     assert at.registry.turn(session.id, turn.turn_id) == ended
@@ -251,8 +252,8 @@ async def test_what_happens_before_publication_is_kept_and_applied_to_the_turn(a
     view, turn = await at.registry.prompt(session.id, "work")
 
     assert turn.state is TurnState.COMPLETED
-    assert turn.answer is not None
-    assert turn.answer.text == "fast"
+    assert turn.outcome is not None
+    assert turn.outcome.answer.text == "fast"
     assert (view.state, view.latest_turn_id) == (SessionState.IDLE, turn.turn_id)
 
 
@@ -540,7 +541,7 @@ async def test_a_waiter_gets_its_own_turn_even_when_twenty_later_ones_have_remov
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked.run, lambda: at.registry.wait_turn(session.id, first.turn_id, timeout_s=50))
         await settle()
-        pi.finish(Outcome("stop", aborted=False, text="the first"))
+        pi.finish(outcome_of("stop", aborted=False, text="the first"))
         at.pi.plan = Finishes("error")
         for _ in range(MAX_TURNS):
             await at.registry.prompt(session.id, "more")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pi_session_mcp.errors import Code, Refusal
-from pi_session_mcp.sessions.ports import Outcome, Preflight
+from pi_session_mcp.sessions.outcome import Outcome, outcome_of
+from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.registry import Registry
 from pi_session_mcp.sessions.state import SessionState
 from pi_session_mcp.sessions.views import SessionView
@@ -34,7 +35,7 @@ Work: TypeAlias = "Callable[[], Awaitable[object]]"
 
 kinds: st.SearchStrategy[Kind] = st.sampled_from(("create", "prompt", "abort", "dispose"))
 outcomes = st.builds(
-    Outcome,
+    outcome_of,
     stop_reason=st.sampled_from(("stop", "length", "toolUse", "aborted", "error", "pending", "news", None)),
     aborted=st.booleans(),
     text=st.sampled_from(("", " answer ", "\ud800")),

@@ -19,7 +19,9 @@ async def test_after_shutdown_nothing_is_open_and_nothing_new_begins() -> None:
 
         await at.registry.shutdown()
 
-        assert at.registry.stopping
+        with pytest.raises(Refusal) as refused:
+            at.registry.get(session.id)
+        assert refused.value.code is Code.SERVER_STOPPING
         assert at.registry.list() == ()
         assert at.pi.disposals == at.pi.creations == 2
         for ask in (

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from pi_session_mcp.sessions.ports import Outcome, Preflight
+from pi_session_mcp.sessions.outcome import outcome_of
+from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.state import (
     Abandoned,
     HostEnded,
@@ -16,7 +17,6 @@ from pi_session_mcp.sessions.state import (
     SessionClosed,
     SessionEvent,
     SessionState,
-    Settled,
     TurnEvent,
     TurnState,
     Word,
@@ -25,14 +25,14 @@ from pi_session_mcp.sessions.state import (
     turn_end,
 )
 
-STOPPED = Settled(Outcome("stop", aborted=False, text=""))
+STOPPED = outcome_of("stop", aborted=False, text="")
 TURN_EVENTS: list[TurnEvent] = [
     *(Word(word) for word in Preflight),
     Published(),
     Abandoned(),
     STOPPED,
-    Settled(Outcome("error", aborted=False, text="")),
-    Settled(Outcome("stop", aborted=True, text="")),
+    outcome_of("error", aborted=False, text=""),
+    outcome_of("stop", aborted=True, text=""),
     HostEnded(abort_latched=False),
     HostEnded(abort_latched=True),
     SessionClosed(),
@@ -56,12 +56,12 @@ TURN_EVENTS: list[TurnEvent] = [
     ],
 )
 def test_a_turn_ends_by_its_stop_reason_and_an_unknown_one_is_a_failure(reason: str | None, end: TurnState) -> None:
-    assert turn_end(Outcome(reason, aborted=False, text="")) is end
+    assert turn_end(outcome_of(reason, aborted=False, text="")) is end
 
 
 @pytest.mark.parametrize("reason", ["stop", "error", None])
 def test_a_latched_abort_outweighs_the_stop_reason(reason: str | None) -> None:
-    assert turn_end(Outcome(reason, aborted=True, text="")) is TurnState.ABORTED
+    assert turn_end(outcome_of(reason, aborted=True, text="")) is TurnState.ABORTED
 
 
 @pytest.mark.parametrize("state", [state for state in TurnState if state.is_over])

@@ -44,8 +44,8 @@ def test_the_outcome_is_kept_in_whatever_order_pi_is_heard(order: tuple[str, ...
     view = turn.publish()
 
     assert view.state is TurnState.COMPLETED
-    assert view.answer is not None
-    assert view.answer.text == "done"
+    assert view.outcome is not None
+    assert view.outcome.answer.text == "done"
     assert not turn.is_pending
 
 

@@ -14,9 +14,9 @@ from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import Entry, Place, Resolved
 from pi_session_mcp.extensions.tools import ExtensionTool
 from pi_session_mcp.host.protocol import BindResult, OpenResult, RegisteredTool
+from pi_session_mcp.selection import Selection
 from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
 from pi_session_mcp.sessions.hosted.verifying import refuse_conflict, verified, verified_bound
-from pi_session_mcp.sessions.ports import Selection
 
 PROFILE = ExecutionProfile.model_validate(
     {"permission_profile": "coding", "provider": "p", "model": "m", "thinking_level": "high"}
@@ -34,8 +34,10 @@ def pinned(*names: str, entries: int = 1) -> PinnedExtensions:
 
 
 def opened(**changed: Any) -> OpenResult:
-    said = {"provider": "p", "model": "m", "thinkingLevel": "high", "activeTools": list(TOOLS)}
-    return OpenResult.model_validate(said | changed)
+    said = {"provider": "p", "model": "m", "thinkingLevel": "high"}
+    more = {name: value for name, value in changed.items() if name not in said}
+    selection = {name: changed.get(name, value) for name, value in said.items()}
+    return OpenResult.model_validate({"activeTools": list(TOOLS), "selection": selection, **more})
 
 
 def bound(**changed: Any) -> BindResult:

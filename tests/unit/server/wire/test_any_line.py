@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.server.tool_calls import ToolCalls
 from pi_session_mcp.server.wire.protocol import Call
+from pi_session_mcp.sessions.registry import Registry
+from tests.fakes.pi import FakePi
 from tests.support.piped import Pipes, write_all
-from tests.support.served import UNKNOWN, Memory, configured
+from tests.support.served import UNKNOWN, configured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -181,11 +183,12 @@ class Server:
         pipes = self.pipes
         calls = [one for line in opening for one in [pipes.reception.take(line)] if isinstance(one, Call)]
         connection = pipes.connection(calls)
-        tools = ToolCalls(Memory(), configured(), pipes.said.append, lambda: None)
+        registry = Registry(configured(), FakePi(), report=pipes.said.append)
+        tools = ToolCalls(registry, configured(), pipes.said.append, lambda: None)
         sent = b"".join(line.encode("utf-8", "surrogatepass") + b"\n" for line in lines)
         expected = len(lines) + sum(b'"id"' in line for line in opening)
         received = bytearray()
-        async with anyio.create_task_group() as tasks:
+        async with registry, anyio.create_task_group() as tasks:
             tasks.start_soon(connection.write)
             tasks.start_soon(connection.serve, tools)
             tasks.start_soon(write_all, pipes.writer, sent)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
-    from pi_session_mcp.server.wire.connection import Tell
+    from pi_session_mcp.sessions.turn import OnProgress
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ class Deeds:
         self.begun: list[Any] = []
         self.ended: list[Any] = []
 
-    async def call(self, _name: str, arguments: Mapping[str, Any] | None, tell: Tell | None) -> Reply:
+    async def call(self, _name: str, arguments: Mapping[str, Any] | None, tell: OnProgress | None) -> Reply:
         said = dict(arguments or {})
         self.begun.append(said.get("as"))
         try:
