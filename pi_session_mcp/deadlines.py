@@ -102,7 +102,7 @@ class Deadlines(NamedTuple):
     setup_command_s: float = 30.0
     """One command of a client."""
     setup_gone_s: float = 20.0
-    """A guardian that is to end needs much less, unless somebody stops it again and again. After this it is killed."""
+    """A guardian that is to end needs much less, unless another program keeps stopping it. After this it is killed."""
     verify_s: float = 30.0
     """The whole handshake of `--verify`."""
     verify_grace_s: float = 2.0
@@ -110,7 +110,7 @@ class Deadlines(NamedTuple):
 
     # `demo`.
     demo_step_s: float = 60.0
-    """Far more than any step takes. If a step has not happened by then, it counts as not seen."""
+    """One step, which takes far less. If it has not happened by then, it counts as not seen."""
     demo_end_s: float = 20.0
     """A server ends itself within `process_shutdown_s`. If it is still there after this time, it is killed."""
     demo_reap_s: float = 5.0

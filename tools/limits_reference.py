@@ -23,6 +23,7 @@ from pi_session_mcp.sessions import answer, registry, session
 from pi_session_mcp.sessions.hosted import hosted_session
 from pi_session_mcp.setup import guardian, ownership
 from pi_session_mcp.setup.clients import base
+from tools import waits
 from tools.generated import Generated
 
 if TYPE_CHECKING:
@@ -45,12 +46,31 @@ class Bound:
 
 def files() -> Iterator[Generated]:
     """The document with one table for each part of the program."""
-    yield Generated(DOCUMENT, "\n".join(_table(title, rows) for title, rows in bounds().items()), (BEGIN, END))
+    tables = (*(_table(title, rows) for title, rows in bounds().items()), _every_wait())
+    yield Generated(DOCUMENT, "\n".join(tables), (BEGIN, END))
 
 
 def _table(title: str, rows: tuple[Bound, ...]) -> str:
     lines = "".join(f"| {row.what} | {row.value} | {row.beyond} |\n" for row in rows)
     return f"## {title}\n\n| What | Bound | Beyond it |\n| --- | ---: | --- |\n{lines}"
+
+
+def _every_wait() -> str:
+    package = "".join(f"| `{one.name}` | {_bounds(one)} | {one.says} |\n" for one in waits.of_the_package())
+    others = "".join(
+        f"| `{one.place}` | `{one.name}` | {_bounds(one)} | {one.says} |\n" for one in waits.of_standalone_programs()
+    )
+    return (
+        "## Every wait, by its name in the program\n\n"
+        "For readers of the code: the whole of `pi_session_mcp/deadlines.py`, whose order this is.\n\n"
+        f"| Name | Bound | What it bounds |\n| --- | ---: | --- |\n{package}\n"
+        "The keeper's programs and the Pi host run without the package, and have theirs at the top of each file:\n\n"
+        f"| File | Name | Bound | What it bounds |\n| --- | --- | ---: | --- |\n{others}"
+    )
+
+
+def _bounds(wait: waits.Wait) -> str:
+    return " or ".join(map(seconds, wait.bounds_s))
 
 
 def size(count: int) -> str:

@@ -81,6 +81,7 @@ def ask_pi(
         "bundle": None if bundle is None else utf8_text(bundle),
         "selections": [one.to_json() for one in selections],
         "workspaces": list(named.values()),
+        "stepMs": round(DEADLINES.check_step_s * 1000),
     }
     said = run(
         (str(node), *_GUARDED, str(SCRIPT)),

@@ -43,7 +43,9 @@ else:
     import processes
 
 TERM_TO_KILL_S = 0.1
+"""After TERM, what is left of the tree may take this long to end by itself. Then it is killed."""
 UNKNOWN_AFTER_S = 2.0
+"""A process table that could not be read for this long counts as unreadable, and the owner is told."""
 
 
 class Wakeups:

@@ -34,7 +34,7 @@ REPORT = 4
 COMMAND = "PI_SESSION_MCP_COMMAND"
 """The variable that holds the command's text; the command itself does not get it."""
 LOOK_AGAIN_S = 5.0
-"""macOS has no event for the end of a process that is not our child."""
+"""Between two looks at what a command has left: macOS has no event for the end of a process that is not our child."""
 
 
 def main(shell: list[str]) -> int:

@@ -14,6 +14,7 @@ import sys
 import time
 
 PS_WITHIN_S = 2.0
+"""One look at the process table by `ps` (macOS)."""
 PS_LIMIT_BYTES = 1024 * 1024
 
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
@@ -21,8 +22,9 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
 FIRST_PAUSE_S = 0.01 if _IS_LINUX else 0.05
-"""The shortest wait between two looks at the process table. On macOS each look runs `ps`, which costs more."""
+"""The shortest wait between two looks at the process table: longer on macOS, where each look runs `ps`."""
 LONGEST_PAUSE_S = 1.0
+"""The longest wait between two such looks: each pause is twice as long as the one before."""
 
 
 # --- what a process is told, and what it makes of itself --------------------------------------------------------------

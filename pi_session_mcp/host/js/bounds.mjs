@@ -10,8 +10,9 @@ export const MAX_WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 export const MAX_EDITED_LINES = 2_000_000;
 /** An image that Pi's settings have sent as it is. */
 export const MAX_UNSCALED_IMAGE_BYTES = 16 * 1024 * 1024;
-/** What is read of a text file, whose lines are counted, and for how long. */
+/** What is read of a text file, whose lines are counted. */
 export const MAX_READ_BYTES = 1024 * 1024 * 1024;
+/** Reading a text file. */
 export const MAX_READ_MS = 20_000;
 
 /** A search with ripgrep, which runs in processes of its own. */
@@ -28,7 +29,7 @@ export const MAX_APART_HEAP_MIB = 512;
 /** 64 KiB each: what an image may need while it is decoded and scaled. */
 export const MAX_APART_IMAGE_PAGES = 12_288;
 
-/** The longest call of all. */
+/** One call of a file tool, whatever it does. */
 export const MAX_CALL_MS = 90_000;
 
 /** What the system takes as a path, and as one argument of a program. */

@@ -23,11 +23,12 @@ const TEXT = "PI_SESSION_MCP_COMMAND";
 const LIFELINE = 3;
 const REPORT = 4;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** Once a command has ended, its output counts as ended when nothing came for this long. */
 const IDLE_MS = 100;
 const KILLED = 128 + 9;
 /** How many commands of a session may still run or have something running: each has a process of its own. */
 export const MAX_OWNERS = 64;
-/** How long the end of a session waits for what its commands have started to be gone; it is killed within 0.1 s. */
+/** The end of a session waits this long until what its commands have started is gone. It is killed within 0.1 s. */
 export const END_WITHIN_MS = 2000;
 
 export class Commands {

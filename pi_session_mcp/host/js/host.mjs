@@ -19,6 +19,7 @@ import { Session } from "./session.mjs";
 /** @typedef {import("./sdk.d.ts").RequestOf} RequestOf */
 
 const CHANNEL_FD = 3;
+/** The end of this process, whatever its sessions do: sooner than its keeper would kill it. */
 const SHUTDOWN_MS = 3000;
 const EXIT_OK = 0;
 const EXIT_PROTOCOL = 3;

@@ -2,7 +2,8 @@
 // from the code that makes a session. Started with Node's permission model, so that nothing can be written or run; no
 // lock is taken, no login renewed, and no extension loaded.
 //
-// On standard input one JSON object with `sdk`, `bundle`, `selections` and `workspaces`; on standard output one answer a line.
+// On standard input one JSON object with `sdk`, `bundle`, `selections`, `workspaces` and `stepMs`; on
+// standard output one answer a line.
 
 import { readFileSync, writeSync } from "node:fs";
 import { contextFiles } from "./context.mjs";
@@ -20,7 +21,6 @@ import { makeServices } from "./services.mjs";
 
 const STDIN = 0;
 const STDOUT = 1;
-const STEP_MS = 5000;
 /** @type {Step[]} */
 const STEPS = ["provider", "model", "check_auth", "get_auth", "availability"];
 /** No directory can be made below a device. */
@@ -37,18 +37,21 @@ class Pi {
   #services;
   #files;
   #credentials;
+  #stepMs;
 
   /**
    * @param {import("./sdk.d.ts").Sdk} sdk
    * @param {import("./sdk.d.ts").Services} services
    * @param {PiFiles} files
    * @param {SeenCredentials} credentials
+   * @param {number} stepMs how long one question may take
    */
-  constructor(sdk, services, files, credentials) {
+  constructor(sdk, services, files, credentials, stepMs) {
     this.#sdk = sdk;
     this.#services = services;
     this.#files = files;
     this.#credentials = credentials;
+    this.#stepMs = stepMs;
   }
 
   /**
@@ -77,7 +80,7 @@ class Pi {
 
   /** @param {Step} step @param {Selection} selection */
   #ask(step, selection) {
-    return isFound(this.#services.modelRuntime, step, selection, AbortSignal.timeout(STEP_MS)).catch(() => null);
+    return isFound(this.#services.modelRuntime, step, selection, AbortSignal.timeout(this.#stepMs)).catch(() => null);
   }
 
   /** @param {Selection} selection the level that a session would have */
@@ -108,13 +111,14 @@ function holdsACommand(value) {
  * @param {import("./sdk.d.ts").Sdk} sdk
  * @param {string} entry
  * @param {PiFiles} files
+ * @param {number} stepMs
  */
-async function open(sdk, entry, files) {
+async function open(sdk, entry, files, stepMs) {
   const credentials = new SeenCredentials(files.auth, await valuesOf(entry));
   const modelsStore = { read: async () => undefined, write: async () => {}, delete: async () => {} };
   const { signal } = new AbortController();
   const options = { cwd: ROOT, entries: [], signal, route: { take() {} }, stores: { credentials, modelsStore } };
-  return new Pi(sdk, await makeServices(sdk, options), files, credentials);
+  return new Pi(sdk, await makeServices(sdk, options), files, credentials, stepMs);
 }
 
 /**
@@ -128,8 +132,8 @@ async function judgeInstructions(workspaces) {
   }
 }
 
-/** @param {{ sdk: string, bundle: string | null, selections: Selection[], workspaces: string[] }} question */
-async function answer({ sdk: entry, bundle, selections, workspaces }) {
+/** @param {{ sdk: string, bundle: string | null, selections: Selection[], workspaces: string[], stepMs: number }} question */
+async function answer({ sdk: entry, bundle, selections, workspaces, stepMs }) {
   const files = await readPiFiles(process.env["PI_CODING_AGENT_DIR"] ?? "");
   const proxies = areUsable(proxiesOf(process.env, files.settings["httpProxy"]));
   say({ faults: files.faults, proxies, configured: String(files.settings["httpProxy"] ?? "").trim() !== "" });
@@ -137,7 +141,7 @@ async function answer({ sdk: entry, bundle, selections, workspaces }) {
   const { sdk } = await loadSdk(entry, bundle);
   say({ greeting: greetingOf(sdk) });
   if (files.faults.length > 0 || !proxies) return;
-  const pi = await open(sdk, entry, files);
+  const pi = await open(sdk, entry, files, stepMs);
   for (const [place, selection] of selections.entries()) say({ selection: place, ...(await pi.judge(selection)) });
 }
 

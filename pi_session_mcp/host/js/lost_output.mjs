@@ -4,7 +4,7 @@
 
 import { isOutputFile } from "./outputs.mjs";
 
-/** How long Pi may take to answer once the command is over and a file has failed; it answers at once if it was another's. */
+/** Once a command is over and a file has failed, Pi may take this long to answer. If the file was another's, it answers at once. */
 const ANSWER_WITHIN_MS = 500;
 const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EIO", "EROFS", "EFBIG"]);
 const SENTENCE =

@@ -12,7 +12,7 @@ import { Failure } from "./errors.mjs";
 /** @typedef {import("./sdk.d.ts").Dispatcher} Dispatcher */
 /** @typedef {{ http: string, https: string, noProxy: string }} Proxies an empty address means a direct connection */
 
-/** Pi's own, milliseconds; Node's is an eighth of it and gives up on connections over slow routes. */
+/** One attempt to connect, before an address of the other family is tried: as Pi does. Node's own is too short for slow routes. */
 const ADDRESS_FAMILY_ATTEMPT_MS = 2000;
 /** Those that undici can speak to. It would take the name of a proxy without a scheme for a scheme. */
 const SCHEMES = ["http:", "https:", "socks:", "socks5:"];

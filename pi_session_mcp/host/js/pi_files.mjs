@@ -8,6 +8,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { chosenSettings } from "./pi_settings.mjs";
 
 const ATTEMPTS = 3;
+/** Between two attempts to read a file that another program may be writing. */
 const PAUSE_MS = 40;
 
 /** @typedef {Record<string, unknown>} JsonObject */

@@ -6,6 +6,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
+/** After the last work, before memory is given back. */
 const QUIET_MS = 250;
 /** So much is worth a pause of a tenth of a second: fifty sessions after three turns each had 60 MiB to give back. */
 const WORTH_BYTES = 16 * 1024 * 1024;
