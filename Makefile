@@ -89,6 +89,7 @@ acceptance: setup
 	$(BIN)/python -m acceptance $(TARGETS)
 
 canary: setup
+	@sh tools/install_javascript.sh
 	$(BIN)/python tools/canary.py $(CANARY)
 
 audit: $(STAMP)

@@ -1,4 +1,4 @@
-"""Runs contract tests with other versions of the Pi SDK than the pinned one, and compares the names of tools.
+"""Runs contract tests with other versions of the Pi SDK than the pinned one, and compares names of tools and types.
 
 `python tools/canary.py [--whole] [VERSION…]` tries each published version of the tested range, and the newest one.
 Each gets a Python environment of its own, in a temporary directory, with its own runtime; the pin, the lock file and
@@ -59,6 +59,8 @@ console.log(JSON.stringify({ builtIn: [...allToolNames], mcp: taken }));
 """
 _GRANTED: Final = "mcp_docs_search"
 _OF_A_SERVER: Final = "mcp__docs__search"
+_TYPE_ERROR: Final = re.compile(r"(?m)^\S*sdk_types\.ts\((\d+),")
+_CHECKED: Final = re.compile(r"export (?:const|type) (\w+)")
 _COUNTS: Final = re.compile(r"(?m)^(?=.*\b(?:passed|failed|error|errors)\b).* in \d.*$")
 
 
@@ -133,6 +135,16 @@ def differences(names: Names) -> list[str]:
     ]
 
 
+def type_differences(said: str, source: str, *, failed: bool) -> list[str]:
+    """The names in `sdk_types.ts`, which is `source`, of what does not compile, by what the compiler said."""
+    lines = source.splitlines()
+    wrong = {int(number) for number in _TYPE_ERROR.findall(said)}
+    names = [found[1] for number in sorted(wrong) if (found := _CHECKED.match(lines[number - 1])) is not None]
+    if failed and not names:
+        return ["its types could not be compared with sdk.d.ts"]
+    return [f"its types differ from sdk.d.ts: {name}" for name in names]
+
+
 def table(verdicts: Sequence[Verdict]) -> str:
     """One line for each version."""
     rows = [("Pi SDK", "range", "result", "seen")]
@@ -182,7 +194,7 @@ def _try(version: str, toolchain: Toolchain, tests: Sequence[str]) -> Verdict:
             python, sdk = _environment(root, version, toolchain)
         except CanaryError as error:
             return Verdict(version, passed=False, seen=str(error))
-        disagreed = _disagreements(toolchain, sdk)
+        disagreed = [*_disagreements(toolchain, sdk), *_type_differences(toolchain, sdk, root)]
         _say(f"{version}: running {' '.join(tests)}")
         passed, counts = _test(python, tests)
         return Verdict(version, passed and not disagreed, "; ".join([counts, *disagreed]))
@@ -244,6 +256,20 @@ def _disagreements(toolchain: Toolchain, sdk: Path) -> list[str]:
         return ["the names of its tools are not where they were"]
     said = json.loads(ended.stdout)
     return differences(Names(frozenset(said["builtIn"]), frozenset(said["mcp"])))
+
+
+def _type_differences(toolchain: Toolchain, sdk: Path, temporary: Path) -> list[str]:
+    """What the SDK's own types say otherwise than our restatement of them."""
+    project = temporary / "tsconfig.json"
+    types, modules = ROOT / "tools" / "js" / "sdk_types.ts", ROOT / "tools" / "js" / "node_modules"
+    options = {"allowImportingTsExtensions": True, "typeRoots": [str(modules / "@types")]}
+    paths = {SDK_NAME: [str(sdk / "dist" / "index.d.ts")]}
+    base = ROOT / "pi_session_mcp" / "host" / "js" / "tsconfig.json"
+    words = {"extends": str(base), "compilerOptions": {**options, "paths": paths}, "include": [], "files": [str(types)]}
+    project.write_text(json.dumps(words), "utf-8")
+    compiler = modules / "typescript" / "bin" / "tsc"
+    ended = _run([str(toolchain.node), str(compiler), "--project", str(project)], ROOT, {}, within_s=ASK_WITHIN_S)
+    return type_differences(ended.stdout, types.read_text("utf-8"), failed=bool(ended.returncode))
 
 
 def _test(python: Path, tests: Sequence[str]) -> tuple[bool, str]:

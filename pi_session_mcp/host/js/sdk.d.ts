@@ -1,5 +1,13 @@
 // What we use of `@earendil-works/pi-coding-agent` (1.5.2 to 1.6.x), and the requests of `frames.mjs`, for `tsc`.
 
+/** How the SDK says that a message has ended. `sessions/state.py` says what becomes of a turn then. */
+export type StopReason = "pending" | "stop" | "length" | "toolUse" | "error" | "aborted" | "deferred";
+
+/** What the SDK says of a prompt at once. */
+export type Preflight = "started" | "queued" | "handled";
+
+export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+
 export interface AssistantMessage {
   role: string;
   stopReason?: unknown;
@@ -41,7 +49,7 @@ export interface ModelRuntime {
   checkAuth(provider: string, options: { signal: AbortSignal }): Promise<object | undefined>;
   listCredentials(options: { signal: AbortSignal }): Promise<readonly { providerId: string }[]>;
   getAuth(model: Model, options: { signal: AbortSignal }): Promise<object | undefined>;
-  getAvailable(provider: string, options: { signal: AbortSignal }): Promise<Model[]>;
+  getAvailable(provider: string, options: { signal: AbortSignal }): Promise<readonly Model[]>;
   settleCredentialWrites(): Promise<void>;
 }
 
@@ -84,12 +92,12 @@ export interface Services {
 
 export interface AgentSession {
   model: Model | undefined;
-  thinkingLevel: string;
+  thinkingLevel: ThinkingLevel;
   getActiveToolNames(): string[];
   subscribe(listener: (event: AgentEvent) => void): () => void;
   prompt(
     text: string,
-    options: { expandPromptTemplates: false; source: "rpc"; preflightResult: (word: string) => void },
+    options: { expandPromptTemplates: false; source: "rpc"; preflightResult: (word: Preflight) => void },
   ): Promise<void>;
   abort(): Promise<void>;
   dispose(): void;

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import json
+import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from pi_session_mcp.config.model import ThinkingLevel
 from pi_session_mcp.runtime.toolchain import Toolchain
+from pi_session_mcp.sessions.ports import Preflight
+from pi_session_mcp.sessions.state import turn_end
 from tests.support.runtimes import program
-from tools.canary import CanaryError, Names, Verdict, _published, chosen, differences, table
+from tools.canary import ROOT, CanaryError, Names, Verdict, _published, chosen, differences, table, type_differences
 
 AGREED = Names(
     built_in=frozenset({"read", "bash", "powershell", "edit", "write", "grep", "find", "ls"}),
@@ -91,3 +99,44 @@ def test_the_table_says_of_each_version_where_it_stands_and_what_came_of_it() ->
         "1.10.0  beyond  FAIL    npm could not install it",
     ]
     assert [verdict.is_binding for verdict in verdicts] == [True, True, False]
+
+
+TYPES = "export const stopReasons = true;\ntype Made = 1;\nexport type Stores = 2;\n"
+
+
+def test_each_type_that_does_not_compile_is_told_once_by_its_name() -> None:
+    said = "sdk_types.ts(3,1): error: more\n  text(1,1)\n/x/sdk_types.ts(1,14): error\n/x/sdk_types.ts(1,2): error"
+
+    assert type_differences(said, TYPES, failed=True) == [
+        "its types differ from sdk.d.ts: stopReasons",
+        "its types differ from sdk.d.ts: Stores",
+    ]
+
+
+@pytest.mark.parametrize("said", ["", "error TS6053: File not found.", "sdk_types.ts(2,6): error TS1: in between"])
+def test_a_comparison_of_types_that_could_not_be_made_is_a_difference(said: str) -> None:
+    assert type_differences(said, TYPES, failed=True) == ["its types could not be compared with sdk.d.ts"]
+    assert type_differences("", TYPES, failed=False) == []
+
+
+def restated(name: str) -> set[str]:
+    """The members of a union of texts in `sdk.d.ts`."""
+    source = (ROOT / "pi_session_mcp/host/js/sdk.d.ts").read_text("utf-8")
+    found = re.search(rf"(?m)^export type {name} = (.*);$", source)
+    assert found is not None
+    return set(json.loads(f"[{found[1].replace(' | ', ', ')}]"))
+
+
+def test_every_stop_reason_that_the_canary_compares_has_its_place_in_the_table_of_states() -> None:
+    (table,) = (node for node in ast.walk(ast.parse(inspect.getsource(turn_end))) if isinstance(node, ast.Match))
+    named = {node.value for case in table.cases for node in ast.walk(case.pattern) if isinstance(node, ast.Constant)}
+
+    assert restated("StopReason") == named - {None}
+
+
+def test_the_thinking_levels_that_the_canary_compares_are_those_of_the_configuration() -> None:
+    assert restated("ThinkingLevel") == set(get_args(ThinkingLevel))
+
+
+def test_the_words_of_a_preflight_that_the_canary_compares_are_those_of_the_protocol() -> None:
+    assert restated("Preflight") | {"rejected"} == {word.value for word in Preflight}
