@@ -8,14 +8,13 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.bridge import allowance as bridge_allowance
+from pi_session_mcp.bridge import allowance, images, judge_program, outbox, results, servers
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
-from pi_session_mcp.bridge import images, judge_program, outbox, results, servers
 from pi_session_mcp.config import model, pin, rules
 from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.extensions import dependencies, entries, manifest
-from pi_session_mcp.host import allowance, client, protocol
+from pi_session_mcp.host import client, protocol
 from pi_session_mcp.runtime import compile_cache
 from pi_session_mcp.server import catalog
 from pi_session_mcp.server.wire import frames, in_flight, plain_json
@@ -251,15 +250,15 @@ def _bridge() -> tuple[Bound, ...]:
         Bound("pixels of an image", f"{images.MAX_PIXELS:,}", "a note stands for it"),
         Bound(
             "what a server says unasked, at once, and then each second",
-            f"{size(bridge_allowance.BURST_BYTES)}, {size(bridge_allowance.BYTES_EACH_SECOND)}",
+            f"{size(allowance.BURST_BYTES)}, {size(allowance.BYTES_EACH_SECOND)}",
             "the server is ended, and its tools fail",
         ),
         Bound(
-            f"a line of it over {size(bridge_allowance.LONG_BYTES)}",
-            f"counts {bridge_allowance.LONG_COUNT_TIMES} times",
+            f"a line of it over {size(allowance.LONG_BYTES)}",
+            f"counts {allowance.LONG_COUNT_TIMES} times",
             "the same",
         ),
-        Bound("what each such message counts for beside its length", size(bridge_allowance.MESSAGE_BYTES), "the same"),
+        Bound("what each such message counts for beside its length", size(allowance.MESSAGE_BYTES), "the same"),
         Bound(
             "what a server has not read yet",
             f"{size(outbox.MAX_BYTES)}, {outbox.MAX_MESSAGES:,} messages",
@@ -291,8 +290,8 @@ def _hosts() -> tuple[Bound, ...]:
         Bound("an answer to a ping, while it owes one", seconds(DEADLINES.host_ping_s), ended),
         Bound("without sessions", seconds(DEADLINES.host_idle_s), ended),
         Bound("one message of the host protocol", size(protocol.MAX_FRAME_BYTES), ended),
-        Bound("events and calls at once", f"{allowance.MAX_FRAMES:,}", ended),
-        Bound("events and calls, later", f"{allowance.FRAMES_A_SECOND:,} in a second", ended),
+        Bound("events and calls at once", f"{client.MAX_FRAMES:,}", ended),
+        Bound("events and calls, later", f"{client.FRAMES_A_SECOND:,} in a second", ended),
         Bound("answers to its calls that it does not read", size(client.MAX_UNREAD_BYTES), ended),
         Bound("answers that it owes and nobody waits for", f"{client.MAX_ABANDONED:,}", ended),
         Bound("its own end, once nobody holds its channel", seconds(DEADLINES.host_grace_s), "it is killed"),

@@ -1,1 +1,1 @@
-"""External MCP servers: their processes, what they offer, and what of their results a model gets."""
+"""External MCP servers: their processes, what they offer, and which parts of their results a model gets."""

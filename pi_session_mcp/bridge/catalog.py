@@ -1,8 +1,7 @@
 """What an external MCP server offers, page by page, and which of it a profile grants. Pure.
 
-Only granted tools are judged: what else a server lists, and in which form, cannot matter. Every refusal names the
-server by its alias and says how many tools were discovered; what the server itself says does not pass, names of tools
-included.
+Only granted tools are judged. The other tools of a server, and their form, do not matter. Every refusal has the
+server's alias and says how many tools were discovered. No text of the server passes, not even names of tools.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 MAX_PAGES: Final = 16
 MAX_TOOLS: Final = 512
 MAX_DEFINITION_BYTES: Final = 131_072
-"""Of a granted tool's description and schema as JSON: those of a whole profile must fit into one frame of the host."""
+"""Of a granted tool's description and schema as JSON. Those of a whole profile must fit into one frame to the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server describes it; schemas are whatever the server gave for them."""
+    """A tool as its server describes it. Its schemas may be anything."""
 
     name: str
     description: str
@@ -37,9 +36,9 @@ class RemoteTool:
 
 @dataclass(frozen=True, slots=True)
 class GrantedTool:
-    """A granted tool: its name for the model, and its name at its server. The rest is the server's, unchanged.
+    """A granted tool: its name for the model, its name at its server, and what the server says of it, unchanged.
 
-    Whether `schema` is a usable schema of an object is still to be judged. `output` is the schema of its results.
+    The judge has not seen `schema` yet, that of the arguments. `output` is the schema of the results.
     """
 
     exposed: str
@@ -51,7 +50,7 @@ class GrantedTool:
 
 @dataclass(slots=True)
 class Catalog:
-    """The pages of one server's list so far. `server` is its alias; of what is not `wanted` only names are kept."""
+    """The pages of one server's list so far. `server` is its alias. Of tools not `wanted` only names are kept."""
 
     server: str
     wanted: frozenset[str] | None = None
@@ -63,7 +62,10 @@ class Catalog:
     _stuck: bool = False
 
     def take(self, page: Mapping[str, Any]) -> str | None:
-        """Take a page as the server wrote it; the cursor of the next one, `None` after the last. Raises `Refusal`."""
+        """Take a page as the server wrote it. Returns the cursor of the next page, or `None` after the last.
+
+        Raises `Refusal`.
+        """
         listed, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(listed, list):
             raise self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE)
@@ -75,7 +77,7 @@ class Catalog:
     def add(self, tools: Iterable[RemoteTool], next_cursor: str | None) -> None:
         """Take one page. Raises `Refusal(EXTERNAL_MCP_UNAVAILABLE)` for more than the limits.
 
-        A cursor that comes again leads nowhere new: it ends the list, and its page may repeat what is known.
+        A cursor that comes a second time ends the list, since it leads to pages that are known.
         """
         self._pages += 1
         self._stuck = next_cursor in self._cursors
@@ -111,7 +113,7 @@ class Catalog:
         return tuple(self._grant(alias, grant.name) for alias, grant in grants.items())
 
     def unusable(self, alias: str) -> Refusal:
-        """That a granted tool cannot be used as it is described."""
+        """The refusal of a granted tool that cannot be used as it is described."""
         return self._refusal(Code.EXTERNAL_MCP_UNAVAILABLE, alias)
 
     def _grant(self, alias: str, remote: str) -> GrantedTool:
@@ -137,5 +139,5 @@ def _fits(described: object) -> bool:
     try:
         text = json.dumps(described, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return len(text.encode()) <= MAX_DEFINITION_BYTES
-    except (ValueError, RecursionError):  # what cannot be written down has no size that would fit
+    except (ValueError, RecursionError):  # what is no JSON does not fit either
         return False

@@ -1,7 +1,7 @@
-"""One MCP connection as its client: the opening, and requests whose results come as the server wrote them.
+"""The client of one MCP connection: the opening, and requests whose results come as the server wrote them.
 
-The SDK correlates, cancels and closes. Its `Client` would also judge whole lists of tools and each result by models of
-its own, and refuse everything for one odd part; here, `catalog` and `results` take what they can.
+The SDK finds the request for each answer, cancels and closes. Its own `Client` would judge lists of tools and results
+by its models, and refuse all of it for one odd part. Here `catalog` and `results` take what they can use.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _NAME: Final = "pi-session-mcp"
 
 
 class VersionUnknown(Exception):  # noqa: N818 - an answer of a server
-    """The server speaks no version of the protocol that we speak."""
+    """The server has no version of the protocol in common with us."""
 
 
 class McpClient:
-    """A connection that was opened. Its methods may be called from any task, and raise what the SDK raises."""
+    """An open connection. Its methods may be called from any task, and raise what the SDK raises."""
 
     def __init__(self, dispatcher: JSONRPCDispatcher[Any]) -> None:
         self._dispatcher = dispatcher
 
     async def list_tools(self, cursor: str | None) -> dict[str, Any]:
-        """One page, as the server wrote it."""
+        """One page of the list, as the server wrote it."""
         return await self._dispatcher.send_raw_request("tools/list", None if cursor is None else {"cursor": cursor})
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A result, as the server wrote it. A caller that is cancelled tells the server so."""
+        """A result, as the server wrote it. If the caller is cancelled, the server is told."""
         return await self._dispatcher.send_raw_request("tools/call", {"name": name, "arguments": arguments})
 
     async def open(self) -> None:
@@ -60,7 +60,7 @@ class McpClient:
 
 @asynccontextmanager
 async def speaking(launch: Launch, watcher: Watcher) -> AsyncIterator[McpClient]:
-    """A started server that has shaken hands; leaving ends it. Enter and leave in one task.
+    """A started server that has shaken hands. Leaving the block ends it. Enter and leave it in one task.
 
     Raises `OSError`, `VersionUnknown`, and what the SDK raises.
     """

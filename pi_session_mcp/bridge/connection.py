@@ -35,7 +35,7 @@ _LATE: Final = Failed()
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Arguments of a call as JSON texts: as Pi hands them over, and `given`, as the model wrote them."""
+    """The arguments of a call as JSON texts: as Pi passes them on, and `given` as the model wrote them."""
 
     arguments: str
     given: str
@@ -51,7 +51,7 @@ class _Call:
         self.outcome: Outcome = _LATE
 
     def end(self, outcome: Outcome) -> None:
-        """Wait no more."""
+        """Stop waiting, with this outcome."""
         self.outcome = outcome
         self.scope.cancel()
 
@@ -60,7 +60,8 @@ class Connection:
     """A connection to one server, which lives as long as `run`.
 
     `run` belongs to one task: the MCP client must be left in the task that entered it. Everything else may be called
-    from any task. `server` is the server's alias; `judge` is the session's. It is its own `transport.Watcher`.
+    from any task. `server` is the server's alias, and `judge` is the session's. The connection is also the
+    `transport.Watcher` of its server.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Connection:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is decided if the granted tools can be called."""
+        """Whether it is known if the granted tools can be called."""
         return self._settled.is_set()
 
     async def ready(self) -> None:
@@ -97,9 +98,9 @@ class Connection:
     async def call(self, tool: GrantedTool, arguments: dict[str, Any], said: Said) -> Outcome:
         """Call a granted tool with these arguments; `said` is what the judge reads.
 
-        They must keep to the tool's schema in both forms, or the server hears nothing. Bounded; a caller that is
-        cancelled, like one whose time has passed, tells the server that it waits no more, which need not undo what the
-        call has done.
+        The server is asked only if both forms of the arguments keep to the tool's schema. When the time has passed, or
+        the caller is cancelled, the server is told that its answer is not wanted any more. What the call has done by
+        then may stay done.
         """
         call = _Call(self._call_s)
         self._calls.add(call)
@@ -119,28 +120,28 @@ class Connection:
         try:
             result = await self._client.call_tool(tool.remote, arguments)
             return project(result, other_shape=await self._breaks_its_schema(tool, result))
-        except Exception:  # noqa: BLE001 - whatever a foreign server made the SDK or us raise, its text stays here
+        except Exception:  # noqa: BLE001 - a foreign server can make the SDK raise anything, and its text must stay here
             return Failed()
 
     async def _breaks_its_schema(self, tool: GrantedTool, result: Mapping[str, Any]) -> bool:
-        """Whether it is certain that a result is not of the shape that its tool has promised."""
+        """Whether a result certainly breaks the schema that its tool has promised."""
         if tool.output is None or result.get("isError"):
             return False
         structured = result.get("structuredContent")
         return structured is None or await self._judge.keeps(_text(tool.output), _text(structured)) is False
 
     def close(self) -> None:
-        """Begin the end, whatever the connection has come to. Returns at once; see `gone`."""
+        """Begin the end, at whatever stage the connection is. Returns at once; see `gone`."""
         self._scope.cancel()
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Connect, list, serve, end. Returns when nothing of the server is left; never raises but when cancelled."""
+        """Connect, list, serve and end. Returns when nothing of the server is left. Raises only when cancelled."""
         try:
             with self._scope:
                 await self._live()
-        except Exception:  # noqa: BLE001 - a server that cannot be started or that breaks the protocol
+        except Exception:  # noqa: BLE001 - the server cannot be started, or breaks the protocol
             pass
         finally:
             self._client = None
@@ -148,12 +149,12 @@ class Connection:
             self.gone.set()
 
     async def _live(self) -> None:
-        # In a thread, because it takes half a second and other sessions must not wait for it.
+        # In a thread: it takes half a second, and other sessions must not wait for it.
         speaking = await to_thread.run_sync(_import_speaking)
         async with speaking(self._launch, self) as client:
             try:
                 self.tools = await self._discover(client)
-            except Refusal as refusal:  # here, since leaving the client would wrap it
+            except Refusal as refusal:  # caught here, because leaving the client would wrap it in a group
                 self._settle(refusal)
                 return
             self._client = client
@@ -180,19 +181,19 @@ class Connection:
     # --- as the watcher of its transport -----------------------------------------------------------------------------
 
     def server_ended(self) -> None:
-        """See `transport.Watcher`. Calls under way hear it from the client, as their answers may be still unread."""
+        """See `transport.Watcher`. The client tells the calls under way, since their answers may still be unread."""
         self._ended.set()
 
     def line_too_long(self) -> None:
-        """It may have been any result that is waited for, and is certainly too large."""
+        """See `transport.Watcher`. The line may be any result that is waited for, and that result is too large."""
         self._lose(Failed(TOO_LARGE))
 
     def answer_unknown(self) -> None:
-        """It may have been meant for any call that waits."""
+        """See `transport.Watcher`. The answer may be meant for any call that waits."""
         self._lose(Failed())
 
     def overran(self) -> None:
-        """Such a server is given up: its tools fail from now on."""
+        """See `transport.Watcher`. The server is given up, and its tools fail from now on."""
         self._lose(Failed())
         self.close()
 
@@ -204,7 +205,7 @@ class Connection:
 
 
 def _text(value: object) -> str:
-    """A value as JSON for the judge. Raises `ValueError` for what is none."""
+    """A value as JSON for the judge. Raises `ValueError` if it cannot be written as JSON."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 

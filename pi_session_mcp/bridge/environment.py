@@ -1,4 +1,4 @@
-"""What an external MCP server finds in its environment: a small fixed set, and what the operator named. Pure."""
+"""The environment of an external MCP server: a few fixed variables, and those that the operator named. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 INHERITED: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""What the MCP SDK gives to a server that it starts; a test keeps this equal to it."""
+"""The variables that the MCP SDK gives to a server that it starts. A test compares the two lists."""
 _SHELL_FUNCTION: Final = "()"
 
 
@@ -17,7 +17,7 @@ class VariableMissing(Exception):  # noqa: N818 - an expected answer
 
 
 def child_environment(environ: Mapping[str, str], env_from: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of one server; `env_from` maps its variables to ours. Raises `VariableMissing`."""
+    """The whole environment of one server. `env_from` maps its variables to ours. Raises `VariableMissing`."""
     inherited = {name: environ[name] for name in INHERITED if name in environ}
     kept = {name: value for name, value in inherited.items() if not value.startswith(_SHELL_FUNCTION)}
     if any(ours not in environ for ours in env_from.values()):

@@ -1,9 +1,10 @@
-"""What an external MCP server writes, as messages: bounded lines, and only those that are JSON-RPC. Pure.
+"""Turns what an external MCP server writes into messages: bounded lines that are JSON-RPC. Pure.
 
-Time is linear in what arrives, however it is cut into chunks. What is no message is dropped, as if it was never sent.
-An answer is never dropped, or its call would wait in vain: it is repaired (half of a surrogate pair, bytes that are no
-UTF-8, a missing `jsonrpc`), and what cannot be repaired (a number that is not finite or too long, nesting that is too
-deep) becomes an error answer. Without an id that can be read it is one to nobody, of which whoever waits hears at once.
+The time is linear in what arrives, in whatever chunks. A line that is no message is dropped. An answer is never
+dropped, because its call would wait in vain. It is repaired if it has half of a surrogate pair, bytes that are no
+UTF-8, or no `jsonrpc`. If it cannot be repaired (a number that is not finite or too long, nesting that is too deep), it
+becomes an error answer. If its id cannot be read either, it is an answer without an id, and every call that waits is
+told.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotificati
 from pydantic_core import from_json
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
-"""Of one line, without its end."""
+"""The longest line, without its end."""
 MAX_REPAIRED_BYTES: Final = 512 * 1024
-"""A longer line is not repaired: that takes time, and hardly any result of this length may pass."""
+"""The longest line that is repaired: that takes time, and longer results are too large anyway."""
 MAX_DEPTH: Final = 150
-"""Of nesting in a line that is repaired; what needs no repair may be a little deeper."""
+"""The deepest nesting in a line that is repaired. A line that needs no repair may be a little deeper."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 UNREADABLE: Final = -32700
-"""The code of an error answer that was made here (JSON-RPC calls it a parse error)."""
+"""The code of an error answer that is made here: the parse error of JSON-RPC."""
 
 
 class LineSplitter:
@@ -34,7 +35,7 @@ class LineSplitter:
 
     def __init__(self) -> None:
         self.too_long = 0
-        """How many lines were too long so far, the one that is still arriving included."""
+        """How many lines were too long so far, with the one that is still arriving."""
         self.dropped = 0
         """How many bytes of such lines were dropped so far."""
         self._pieces: list[bytes] = []
@@ -65,7 +66,7 @@ class LineSplitter:
 
 
 def read_messages(line: bytes) -> list[JSONRPCMessage]:
-    """The messages of one line: one, or those of a batch, or none. See `read_message`."""
+    """The messages of one line: one, those of a batch, or none. See `read_message`."""
     if not line.lstrip().startswith(b"["):
         return [] if (message := read_message(line)) is None else [message]
     try:
@@ -77,7 +78,7 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 
 
 def read_message(line: bytes) -> JSONRPCMessage | None:
-    """The message of one line, `None` if it is none, or is a request or notification that cannot be read."""
+    """The message of one line. `None` for a line that is no message, and for a request that cannot be read."""
     line = line.removeprefix(_BYTE_ORDER_MARK).strip()
     if not line.startswith(b"{"):
         return None
@@ -101,7 +102,7 @@ def _message(message: dict[str, Any], line: bytes) -> JSONRPCMessage | None:
 
 
 def _asked(method: str, number: object, message: dict[str, Any]) -> JSONRPCMessage | None:
-    """A request or a notification. What either says is of no use to us."""
+    """A request or a notification. Its parameters are not read, since they are of no use to us."""
     if "id" not in message:
         params = message.get("params")
         return JSONRPCNotification(jsonrpc="2.0", method=method, params=params if isinstance(params, dict) else None)
@@ -109,7 +110,7 @@ def _asked(method: str, number: object, message: dict[str, Any]) -> JSONRPCMessa
 
 
 def _read_id(number: object) -> int | str | None:
-    """An id as it was meant: what some languages make of a number is still that number."""
+    """An id as the number that it was: some languages write 1 as 1.0."""
     match number:
         case bool():
             return None
@@ -122,7 +123,7 @@ def _read_id(number: object) -> int | str | None:
 
 
 def _failed(number: int | str | None) -> JSONRPCError:
-    """An error answer. What the server says of it goes nowhere."""
+    """An error answer, without the text of the server."""
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=UNREADABLE, message=""))
 
 
@@ -130,7 +131,7 @@ def _failed(number: int | str | None) -> JSONRPCError:
 
 
 def _repaired(line: bytes) -> JSONRPCMessage | None:
-    """The answer of a line that is not strict JSON, or an error answer with its id; nothing else is worth a repair."""
+    """The repaired answer of a line that is not strict JSON, or an error answer with its id. Requests are dropped."""
     try:
         message = _parsed(line) if len(line) <= MAX_REPAIRED_BYTES else None
     except (ValueError, RecursionError):
@@ -141,7 +142,7 @@ def _repaired(line: bytes) -> JSONRPCMessage | None:
 
 
 def _repaired_batch(line: bytes) -> list[JSONRPCMessage]:
-    """The answers of a batch that is not strict JSON, or one error answer to nobody in place of them."""
+    """The answers of a batch that is not strict JSON, or in place of them one error answer without an id."""
     try:
         batch = _parsed(line) if len(line) <= MAX_REPAIRED_BYTES else None
     except (ValueError, RecursionError):
@@ -153,7 +154,7 @@ def _repaired_batch(line: bytes) -> list[JSONRPCMessage]:
 
 
 def _parsed(line: bytes) -> object:
-    """Raises `ValueError` and `RecursionError` for what cannot be repaired."""
+    """The value of a line, repaired. Raises `ValueError` and `RecursionError` when that is impossible."""
     text = line.decode("utf-8", "replace")
     return _sound(json.loads(text, parse_constant=_refused), MAX_DEPTH)
 
@@ -195,14 +196,14 @@ _ANSWER_IN_BATCH: Final = re.compile(
     rb"\s*\[\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb",\s*(?:" + _VERSION + rb",\s*)?)?" + _ANSWER
 )
 _ENDLESS_ID_FIRST: Final = re.compile(rb"\{\s*(?:" + _VERSION + rb',\s*)?"id"\s*:\s*-?\d{19}')
-"""An id that is longer than any of ours."""
+"""Stands for an id that is longer than any of ours."""
 _END_BYTES: Final = 512
 
 
 def _failed_by_its_ends(line: bytes) -> JSONRPCError | None:
-    """An error answer for a line that cannot be read but where its id stands, before or after the answer itself.
+    """An error answer for a line of which only the id can be read, at its beginning or end.
 
-    What is certainly an answer, but has no such id, is one to nobody, as an id of another's is.
+    A line that is certainly an answer, but has no such id, becomes an answer without an id.
     """
     start, end = line[:_END_BYTES], line[-_END_BYTES:]
     found = _ID_FIRST.match(start)
@@ -219,10 +220,10 @@ def _failed_by_its_ends(line: bytes) -> JSONRPCError | None:
 
 
 def _without_ambiguous_error(message: JSONRPCResponse, line: bytes) -> JSONRPCMessage:
-    """An error result that says a key twice, anywhere, is reduced to a bare error.
+    """The result, or a bare error if it is an error result that has a key twice.
 
-    Of two equal keys the last one has won already, unseen; and what an error result says decides which of our own texts
-    a model gets.
+    The parser has already taken the last of two equal keys. The content of an error result decides which of our texts a
+    model gets, so it must not depend on that.
     """
     if message.result.get("isError") is not True or _says_each_key_once(line):
         return message
@@ -236,6 +237,6 @@ def _says_each_key_once(line: bytes) -> bool:
         nonlocal repeated
         repeated = repeated or len({key for key, _ in members}) < len(members)
 
-    # A long number is not worth converting.
+    # Converting a long number would take long.
     json.loads(line.strip().decode("utf-8", "replace"), object_pairs_hook=note, parse_int=len)
     return not repeated

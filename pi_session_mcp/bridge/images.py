@@ -1,7 +1,7 @@
 """Images in a tool's result: which of them a model may be shown. Pure.
 
-Pi scales an image that is shown to a model and keeps its size in bytes within what providers take. Before that it has
-to be one: an image of another kind, or a broken one, would make a provider refuse the whole conversation from then on.
+Pi scales an image for a model and keeps it small enough for providers. But an image of a kind that providers do not
+take, or a broken one, would make them refuse the whole conversation from then on. So those are kept out here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_IMAGES: Final = 8
-"""Of one result; the others are named in a note."""
+"""The most images of one result. The others are named in a note."""
 MAX_PIXELS: Final = 36_000_000
-"""Of one image: a screen of 8K has 33 million. A small file can unpack to any number of them."""
+"""The most pixels of one image. An 8K screen has 33 million, but a small file can unpack to any number."""
 
 ShownType: TypeAlias = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
-"""What models take (and what Pi's own `read` shows them)."""
+"""The types that models take, and that Pi's own `read` shows them."""
 
 _NO_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 _MIME_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}")
@@ -30,7 +30,7 @@ _JPEG_SIZES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that may stand in the place of a text: `at` is which one. `data` is base64."""
+    """An image that may take the place of text number `at`. `data` is base64."""
 
     at: int
     data: str
@@ -38,7 +38,7 @@ class Image:
 
 
 def decoded(data: object) -> bytes | None:
-    """The bytes of a base64 text, `None` if it is none. It may be cut into lines, as many encoders do."""
+    """The bytes of a base64 text, or `None` if it is not one. It may be cut into lines, as many encoders do."""
     if not isinstance(data, str):
         return None
     try:
@@ -48,13 +48,13 @@ def decoded(data: object) -> bytes | None:
 
 
 def named_type(said: object) -> str:
-    """A type as a server names it, if it has the form of one."""
+    """The type that a server names, if it has the form of a media type."""
     plain = said.split(";")[0].strip().lower() if isinstance(said, str) else ""
     return plain if _MIME_TYPE.fullmatch(plain) else "unknown type"
 
 
 def shown_type(content: bytes) -> ShownType | None:
-    """The type of an image that models take and that is not too large to unpack, by its own first bytes."""
+    """The type of an image by its first bytes, if models take it and it is not too large to unpack."""
     for kind, size in _SIZES:
         if (found := size(content)) is not None:
             width, height = found

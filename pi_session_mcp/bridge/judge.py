@@ -1,7 +1,8 @@
 """The judge of one session: whether schemas of its external tools are usable, and whether arguments keep to them.
 
-What a foreign schema costs is bounded by ending the process that pays for it: `judge_program` under a keeper. A
-question that it does not survive, or does not answer in time, has no answer, and the next one gets a new process.
+A foreign schema can cost any amount of time and memory. So a process of its own applies it, `judge_program` under a
+keeper, and that process is ended when it takes too much. Its question has no answer then, and the next question gets
+a new process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _IMPORTED: Final = (
     *("pi_session_mcp", "jsonschema", "jsonschema_specifications", "referencing", "attr", "attrs", "rpds"),
     "typing_extensions",
 )
-"""What the program imports, directly or not."""
+"""All that the program imports, directly or through others."""
 _DIRECTORY: Final = "/"
 _MAX_ANSWER_BYTES: Final = 65_536
 
@@ -44,7 +45,8 @@ class _Question:
 class Judge:
     """Owns the process that judges, as long as `run` runs. Everything else may be called from any task.
 
-    A question may take `within_s`. A process that nobody has asked anything for `idle_s` ends until it is needed again.
+    A question may take `within_s`. The process ends when it was asked nothing for `idle_s`. The next question starts it
+    again.
     """
 
     def __init__(self, within_s: float, idle_s: float) -> None:
@@ -60,18 +62,18 @@ class Judge:
     # --- for its users -----------------------------------------------------------------------------------------------
 
     async def is_usable(self, schema: str) -> bool:
-        """Whether a schema, as JSON, is a valid one of an object. What cannot be judged in time is not."""
+        """Whether a schema, as JSON, is valid and describes an object. `False` if that cannot be judged in time."""
         return await self._ask("usable", schema, ()) == [True]
 
     async def keeps(self, schema: str, *values: str) -> bool | None:
-        """Whether every value, as JSON, keeps to a usable schema; `None` if that cannot be judged, or not in time."""
+        """Whether every value, as JSON, keeps to a usable schema. `None` if that cannot be judged in time."""
         answers = await self._ask("keeps", schema, values)
         if answers is None or None in answers:
             return None
         return all(answers)
 
     def close(self) -> None:
-        """Begin the end: who waits for an answer gets none. Returns at once; see `gone`."""
+        """Begin the end. Callers that wait get no answer. Returns at once; see `gone`."""
         self._scope.cancel()
 
     async def _ask(self, what: str, schema: str, values: Sequence[str]) -> list[bool | None] | None:
@@ -83,14 +85,14 @@ class Judge:
         try:
             await question.done.wait()
         finally:
-            with suppress(ValueError):  # one that nobody waits for any more need not be judged
+            with suppress(ValueError):  # its caller has left, so it need not be judged
                 self._questions.remove(question)
         return question.answer
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Answer questions until `close`. Nothing is left then; never raises but when cancelled."""
+        """Answer questions until `close`. Nothing is left then. Raises only when cancelled."""
         try:
             with self._scope:
                 await self._live()
@@ -101,7 +103,7 @@ class Judge:
             self.gone.set()
 
     async def _live(self) -> None:
-        while True:  # the first process is started before the first question, so that this need not wait for it
+        while True:  # the first process is started before the first question, which need not wait for it then
             try:
                 async with running_server(_launch(), grace_s=0) as process:
                     await self._serve(process)
@@ -111,7 +113,7 @@ class Judge:
             await self._wait_for_one()
 
     async def _serve(self, process: Child) -> None:
-        """Answer questions until the process fails at one, or ends, or is idle for too long."""
+        """Answer questions until the process does not answer one, or ends, or is idle for too long."""
         while await self._is_needed(process):
             question = self._questions.popleft()
             try:
@@ -122,7 +124,7 @@ class Judge:
                 return
 
     async def _is_needed(self, process: Child) -> bool:
-        """Wait for a question; whether there is one, and the process to answer it."""
+        """Wait for a question. Returns `False` if the process has ended or was idle for too long."""
         async with anyio.create_task_group() as tasks:
 
             async def end_with_process() -> None:
@@ -159,7 +161,7 @@ def _launch() -> Launch:
 
 
 def _places() -> list[str]:
-    """Where the program finds what it imports: where this process has found it, and nowhere else."""
+    """The directories that the program imports from: those where this process has found the same."""
     found = (find_spec(name) for name in _IMPORTED)
     origins = [(Path(spec.origin), spec.submodule_search_locations) for spec in found if spec and spec.origin]
     return sorted({str(origin.parent if inside is None else origin.parents[1]) for origin, inside in origins})

@@ -1,17 +1,17 @@
 """The judge: applies the JSON Schemas of external tools, in a process that can be ended.
 
-A program of its own, run as `python -I -S judge_program.py DIRECTORY …`; the directories are those where this package
-and `jsonschema` can be imported from. `bridge/judge.py` is its other side.
+A program of its own, run as `python -I -S judge_program.py DIRECTORY …`. From the directories it imports this package
+and `jsonschema`. `bridge/judge.py` is its other side.
 
 It reads one question a line and writes one answer a line, both JSON:
 
 - question: `[what, schema, values]`, where `what` is `usable` or `keeps`, and schema and values are JSON texts
-- answer: a list with one word (`true`, `false`, or `null` for what cannot be judged): for `usable` of the schema, for
-  `keeps` of each value
+- answer: a list with one word for the schema (`usable`) or for each value (`keeps`): `true`, `false`, or `null` for
+  something that cannot be judged
 
-A schema that takes more than `CPU_S` seconds of the processor to judge ends this process (`SIGPROF`, sent by the
-kernel also while `re` is at work), and so does one that needs more memory than `MEMORY_BYTES`, where the system counts
-that (Linux). The end of its input ends it, too.
+A judgement that takes more than `CPU_S` seconds of processor time ends this process: the kernel sends `SIGPROF`, also
+while `re` is at work. So does a judgement that needs more memory than `MEMORY_BYTES` (on Linux, which counts it). The
+end of its input ends it as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import suppress
 CPU_S = 2.0
 MEMORY_BYTES = 512 * 1024 * 1024
 MAX_KEPT = 256
-"""So many schemas stay compiled: two of each tool that a profile can grant, and more."""
+"""How many schemas stay compiled: more than two for each tool that a profile can grant."""
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     sys.path.extend(sys.argv[1:])
     from pi_session_mcp.bridge.schema import Arguments, is_usable_schema
 
-    Arguments({})  # imports what it needs, and Python may still write that down as bytecode
+    Arguments({})  # imports what it needs, while Python may still write bytecode files
     _bound(resource.RLIMIT_FSIZE, 0)
     compiled: dict[str, Arguments] = {}
 

@@ -1,4 +1,4 @@
-"""What waits to be written to one external server: bounded, and whoever adds to it never waits."""
+"""What waits to be written to one external server. It is bounded, and adding to it never waits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_MESSAGES: Final = 1024
 class Outbox:
     """Lines for one server, and which of our requests it has not answered. The MCP client writes to it as to a stream.
 
-    A server that does not read while it makes us say more than fits is given up: `overrun` is called, and nothing more
-    is taken.
+    If more would wait than may, the server does not read although it makes us answer. It is given up: `overrun` is
+    called, and nothing more is taken.
     """
 
     def __init__(self, overrun: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class Outbox:
     # --- what is answered --------------------------------------------------------------------------------------------
 
     def settle(self, number: int | str | None) -> int | None:
-        """The number of the request that an answer with this id is for, once; `None` if none waits for it."""
+        """The number of the request that waits for an answer with this id, once. `None` if no request waits for it."""
         if isinstance(number, str) and number.isdecimal() and len(number) < 19:
             number = int(number)
         if not isinstance(number, int) or number not in self._waiting:
@@ -49,9 +49,9 @@ class Outbox:
         return number
 
     def forgives(self) -> bool:
-        """Whether an answer to nobody may be one to a notification, which some servers cannot let pass in silence.
+        """Whether an answer without an id may be meant for a notification: some servers answer those as well.
 
-        Once for each, and not any more when a later request was answered.
+        True once for each notification, until a later request was answered.
         """
         if not self._told:
             return False
@@ -59,7 +59,7 @@ class Outbox:
         return True
 
     def has_asked(self, number: int | str | None) -> bool:
-        """Whether there ever was a request of this number; its answer may be late, or come twice."""
+        """Whether there ever was a request with this number. Its answer may be late, or come twice."""
         return str(number).isdecimal() and len(str(number)) < 19 and 0 < int(str(number)) <= self._last
 
     def _note(self, message: JSONRPCMessage) -> None:
@@ -92,7 +92,7 @@ class Outbox:
         self._filled.set()
 
     async def take(self) -> bytes:
-        """The next line; waits for one."""
+        """The next line. Waits until there is one."""
         while not self._lines:
             self._filled = anyio.Event()
             await self._filled.wait()
@@ -113,7 +113,7 @@ class Outbox:
         self.put(item.message)
 
     async def aclose(self) -> None:
-        """The client is done; its last words are still written."""
+        """The client is done. What it has written is still sent."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What it takes to start a server; `environment` is all of it."""
+    """What it takes to start a server. `environment` is its whole environment."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -53,7 +53,7 @@ async def running_server(launch: Launch, grace_s: float = DEADLINES.mcp_grace_s)
 async def _end(server: Child, grace_s: float) -> None:
     server.hang_up()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_drain, server)  # a server that waits to write its last words could not end
+        tasks.start_soon(_drain, server)  # a server that waits until it is read could not end
         tasks.start_soon(_hurry, server, grace_s)
         await server.gone()
         tasks.cancel_scope.cancel()

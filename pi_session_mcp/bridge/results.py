@@ -1,4 +1,4 @@
-"""What a model gets of an external tool's result, and what of its failure: nothing but fixed words. Pure."""
+"""What a model gets of an external tool's result, and that it gets only fixed words of a failure. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_RESULT_BYTES: Final = 262_144
-"""Of the whole result as compact JSON in UTF-8, but for images and sounds: a line's own limit bounds those."""
+"""Of the whole result as compact JSON in UTF-8. Images and sounds do not count: the limit of a line bounds them."""
 MAX_ENVELOPE_BYTES: Final = 1024
 MAX_MESSAGE_CODE_POINTS: Final = 200
 
@@ -34,9 +34,9 @@ SOURCE_TOO_LARGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What the model gets: texts, and the structured result, if there was one, beside them.
+    """What the model gets: texts, and beside them the structured result, if there was one.
 
-    A model that takes images gets each of `images` in the place of its text, which is a note otherwise.
+    A model that takes images gets each of `images` in place of the text that is a note about it.
     """
 
     texts: tuple[str, ...]
@@ -46,7 +46,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The call has failed; `text`, one of the fixed ones above, is all that the model learns."""
+    """The call has failed. `text` is one of the fixed texts above, and all that the model learns."""
 
     text: str = FAILED
 
@@ -57,7 +57,7 @@ Outcome: TypeAlias = Delivered | Failed
 def project(result: Mapping[str, Any], *, other_shape: bool = False) -> Outcome:
     """The outcome of a call from its result as JSON (`content`, `structuredContent`, `isError`).
 
-    What breaks the protocol is told as well as it can be, with a note; `other_shape` adds the one that the result
+    A result that breaks the protocol is passed on as far as it can be, with a note. `other_shape` adds the note that it
     breaks its tool's own output schema.
     """
     if result.get("isError"):
@@ -67,8 +67,8 @@ def project(result: Mapping[str, Any], *, other_shape: bool = False) -> Outcome:
             return Failed(TOO_LARGE)
         delivered = _delivered(result)
         if delivered is not None and sum(len(text.encode()) for text in delivered.texts) > MAX_RESULT_BYTES:
-            return Failed(TOO_LARGE)  # notes can be longer than what they stand for
-    except (ValueError, RecursionError):  # not finite, or no Unicode
+            return Failed(TOO_LARGE)  # a note can be longer than the thing that it replaces
+    except (ValueError, RecursionError):  # a number that is not finite, or text that is not Unicode
         return Failed()
     if delivered is None or not other_shape:
         return delivered or Failed()
@@ -93,7 +93,7 @@ def _without_data(block: object) -> object:
 
 
 def _delivered(result: Mapping[str, Any]) -> Delivered | None:
-    """`None` if there is content and nothing of it can be read."""
+    """The texts of the content. `None` if there is some and none of it can be read."""
     content, structured = result.get("content"), result.get("structuredContent")
     if content is None:
         return _without_content(result, structured)
@@ -107,7 +107,7 @@ def _delivered(result: Mapping[str, Any]) -> Delivered | None:
 
 
 def _without_content(result: Mapping[str, Any], structured: object) -> Delivered:
-    """A result of an older draft, or of a server that knows no better: what it says instead, as JSON."""
+    """The whole result as JSON, when it has no content: older drafts, and careless servers."""
     if structured is not None:
         return Delivered((_compact(structured),), structured)
     said = {key: value for key, value in result.items() if key not in {"content", "isError", "_meta", "resultType"}}
@@ -144,13 +144,13 @@ def _read(blocks: Sequence[object]) -> tuple[list[str], list[Image]]:
 
 
 def _add_unreadable(texts: list[str]) -> None:
-    """Add the note once for a row of parts."""
+    """Add the note, once for several such parts in a row."""
     if texts[-1:] != [UNREADABLE_PART]:
         texts.append(UNREADABLE_PART)
 
 
 def _only(members: Sequence[str], said: Mapping[Any, Any]) -> dict[str, Any]:
-    """These members, in their order there. What is named by its own content (`data:`) would be base64 as text."""
+    """Some members, in their order. An address that is the content itself (`data:`) would be base64 as text."""
     kept = {key: value for key, value in said.items() if key in members}
     if str(kept.get("uri", "")).lower().startswith("data:"):
         kept["uri"] = "data:"
@@ -158,7 +158,7 @@ def _only(members: Sequence[str], said: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _add_media(what: str, data: object, said_type: object, texts: list[str], images: list[Image] | None) -> None:
-    """Add the note that stands for an image or for another thing of bytes, and the image, if it may be shown."""
+    """Add the note that replaces an image or other bytes, and the image, if it may be shown."""
     content = decoded(data)
     if content is None:
         _add_unreadable(texts)
@@ -179,11 +179,11 @@ _URL_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=\S)")
 _DOMAIN_OR_ADDRESS: Final = re.compile(r"[\w-][.\u3002][^\W\d_][\w-]+|\d+(?:\.\d+){3}")
 _PATH_SEPARATORS: Final = frozenset("/\\")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories that are no visible text: control, format, surrogate, private, unassigned, line and paragraph end."""
+"""Unicode categories of invisible text: control, format, surrogate, private, unassigned, line and paragraph end."""
 
 
 def _says_source_too_large(result: Mapping[str, Any]) -> bool:
-    """Whether the error result is exactly the closed object, as text, as structured content, or as both when equal."""
+    """Whether the error result is exactly the closed object, as text, as structured content, or equal in both."""
     if not result.keys() <= {"content", "structuredContent", "isError"}:
         return False
     said: list[object] = []
@@ -206,7 +206,7 @@ def _parsed_envelope(text: str) -> object:
         return None
     if len(encoded) > MAX_ENVELOPE_BYTES or not text.startswith("{"):
         return None
-    parsed = parse(encoded)  # refuses a key that is said twice, however it is escaped
+    parsed = parse(encoded)  # refuses a key that is there twice, also when one is escaped
     return parsed.tree if isinstance(parsed, Parsed) else None
 
 
@@ -218,7 +218,7 @@ def _is_envelope(value: object) -> bool:
 
 
 def _is_plain(message: str) -> bool:
-    """Whether a message is short visible text that names no place. Look-alikes count as what they look like."""
+    """Whether a message is short visible text without a path or address. Look-alikes count as what they look like."""
     seen = unicodedata.normalize("NFKC", message)
     return (
         1 <= len(message) <= MAX_MESSAGE_CODE_POINTS

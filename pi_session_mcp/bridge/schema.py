@@ -1,7 +1,7 @@
-"""JSON Schemas of external tools: whether one is usable, and whether a value keeps to it. Pure.
+"""JSON Schemas of external tools: whether a schema is usable, and whether a value keeps to it. Pure.
 
-A foreign schema may cost any time and memory. So only the judge's process (`judge_program`) runs this: that process can
-be ended. `jsonschema` is imported when the first schema is looked at.
+A foreign schema can cost any amount of time and memory. So only the judge's process (`judge_program`) runs this, and it
+can be ended. `jsonschema` is imported for the first schema.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def is_usable_schema(schema: dict[str, Any]) -> bool:
     if schema.get("type") != "object":
         return False
     try:
-        # Without formats: a pattern is one of JavaScript, which is not for Python's `re` to judge.
+        # Without formats: one of them is "regex", and a pattern here is one of JavaScript and not of Python.
         kind = validator_for(schema, default=Draft202012Validator)
         kind.check_schema(schema, format_checker=FormatChecker(formats=()))  # type: ignore[call-arg]
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - a foreign schema can make the library raise anything, and is then none
+    except Exception:  # noqa: BLE001 - a foreign schema can make the library raise anything, and is not usable then
         return False
     return True
 
 
 class Arguments:
-    """Judges values by one schema, the arguments of a tool above all. It follows no reference out of the schema."""
+    """Judges values by one schema, mostly the arguments of a tool. It follows no reference out of the schema."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         from jsonschema import Draft202012Validator
@@ -48,11 +48,11 @@ class Arguments:
         self._validator: Validator = kind(schema, registry=Registry())
 
     def accept(self, arguments: object) -> bool:
-        """Whether the arguments are an object that keeps to the schema. Those that cannot be judged do not."""
+        """Whether the arguments are an object that keeps to the schema. `False` if that cannot be judged."""
         return self.judge(arguments) is True
 
     def judge(self, value: object) -> bool | None:
-        """Whether the value is an object that keeps to the schema; `None` when the schema cannot be applied to it."""
+        """Whether the value is an object that keeps to the schema. `None` if the schema cannot be applied to it."""
         try:
             return isinstance(value, dict) and self._validator.is_valid(value)
         except MemoryError:
@@ -62,7 +62,7 @@ class Arguments:
 
 
 def _pattern(_validator: object, pattern: str, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """Patterns are JavaScript's. One that Python cannot read is not judged."""
+    """Patterns are those of JavaScript. A pattern that Python cannot read is not judged."""
     from jsonschema import ValidationError
 
     try:
@@ -74,7 +74,7 @@ def _pattern(_validator: object, pattern: str, instance: object, _schema: object
 
 
 def _type(validator: Any, types: object, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """A type that JSON Schema does not know (`file` and `date` are habits of other formats) is the type of nothing."""
+    """No value has a type that JSON Schema does not know, such as `file` and `date` of other formats."""
     from jsonschema import ValidationError
     from jsonschema.exceptions import UnknownType
 

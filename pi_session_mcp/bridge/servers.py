@@ -1,4 +1,4 @@
-"""The external MCP servers of all sessions: each session has its own, and each server has an owner until it is gone."""
+"""The external MCP servers of all sessions. Each session has its own, and each server an owner until it is gone."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from pi_session_mcp.deadlines import Deadlines
 
 MAX_CALLS: Final = 64
-"""Of one session at a time; its model's tools run one after the other, so more is not the model's doing."""
+"""The most calls of one session at a time. A model's tools run one after the other, so it never needs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call from a host, in its own words: JSON texts, `given` from before Pi has changed any argument."""
+    """A call from a host. Both are JSON texts; `given` is from before Pi has changed any argument."""
 
     number: int
     tool: str
@@ -44,7 +44,7 @@ class ToolCall:
 
 
 class ExternalServers:
-    """Every external server of this process. An async context manager: leaving it ends them all."""
+    """All external servers of this process. An async context manager: leaving it ends them."""
 
     def __init__(self, environ: Mapping[str, str], deadlines: Deadlines) -> None:
         self._environ = environ
@@ -67,16 +67,16 @@ class ExternalServers:
         return await self._stack.__aexit__(kind, error, trace)
 
     def stop(self) -> None:
-        """Connect to nothing any more; what is still connecting ends. What sessions have stays. Returns at once."""
+        """Start no more connections, and end those that are being made. What sessions have stays. Returns at once."""
         self._stopping = True
         for session in tuple(self._sessions):
             if not session.is_ready:
                 session.close()
 
     def start(self, servers: Mapping[str, McpServer], directory: Path) -> SessionServers:
-        """Start the servers of one session, in `directory`; without any, nothing happens. Returns at once.
+        """Start the servers of one session, if it has any, in `directory`. Returns at once.
 
-        Raises `Refusal`. The caller awaits `ready`, and `end` whatever has come of it.
+        Raises `Refusal`. The caller awaits `ready`, and in every case `end`.
         """
         if self._stopping and servers:
             raise Refusal(Code.SERVER_STOPPING, stage=Stage.MCP_TOOLS)
@@ -101,7 +101,7 @@ class ExternalServers:
 
 
 class SessionServers:
-    """The external servers of one session. Nothing here raises but what is said to."""
+    """The external servers of one session. A method raises only what its text says."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class SessionServers:
     # --- its life ----------------------------------------------------------------------------------------------------
 
     async def ready(self) -> None:
-        """Wait until all servers are ready; the first that fails decides, or the bound. Raises `Refusal`."""
+        """Wait until all servers are ready. Raises `Refusal` when the first one fails, or after the bound."""
         failed: list[Refusal] = []
         with anyio.move_on_after(self._startup_s) as bound:
             async with anyio.create_task_group() as waiting:
@@ -144,7 +144,7 @@ class SessionServers:
         self.is_ready = True
 
     def close(self) -> None:
-        """Refuse new calls, end those under way, begin to end all servers. Idempotent. Returns at once."""
+        """Refuse new calls, end those under way and begin to end all servers. Returns at once; may be called again."""
         self._closing = True
         for scope in self._calls.values():
             scope.cancel()
@@ -153,12 +153,12 @@ class SessionServers:
         self._judge.close()
 
     async def end(self) -> None:
-        """Close, and wait until no process of a server is left; each ends within a bound of its own."""
+        """Close, and wait until no process of a server is left. Each ends within a bound of its own."""
         self.close()
         try:
             for connection in self._connections.values():
                 await connection.gone.wait()
-            if self._connections:  # or nothing was asked of it, and it never ran
+            if self._connections:  # else it was asked nothing, and has not been started
                 await self._judge.gone.wait()
         finally:
             self._forget(self)
@@ -174,7 +174,7 @@ class SessionServers:
         self._tasks.start_soon(self._run, call, scope, answer)
 
     def cancel(self, number: int) -> None:
-        """End a call; one that is over, or that nobody began, is fine."""
+        """End a call. A call that is over, or never began, is no error."""
         if (scope := self._calls.get(number)) is not None:
             scope.cancel()
 
@@ -199,7 +199,7 @@ class SessionServers:
             return Failed(BAD_ARGUMENTS)
         try:
             return await connection.call(tool, arguments, Said(call.arguments, call.given))
-        except Exception:  # noqa: BLE001 - what is foreign may fail in any way, and is this call's failure alone
+        except Exception:  # noqa: BLE001 - a foreign server can make it fail in any way, and only this call fails
             return Failed()
 
 

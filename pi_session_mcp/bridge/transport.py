@@ -1,8 +1,8 @@
-"""The process of one external MCP server, under a keeper, and its pipes as the streams that the MCP client takes.
+"""Joins the process of one external MCP server to the streams that the SDK's client takes.
 
-The SDK's own transport joins strings while a line grows, which is quadratic, and stops for good at a bad byte. Nor does
-its client bound what a server makes it do. So the client gets answers, and nothing else: what a server asks is answered
-here, and what it tells is dropped here, both within bounds.
+The SDK's own transport takes quadratic time for a long line and stops for good at a bad byte, and its client does not
+bound what a server makes it do. So the client gets answers only. Requests of a server are answered here, and its
+notifications are dropped here, both within bounds.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from pi_session_mcp.bridge.allowance import DROPPED_COUNT_ONCE_IN, Allowance, weight
+from pi_session_mcp.bridge.allowance import BURST_BYTES, BYTES_EACH_SECOND, DROPPED_COUNT_ONCE_IN, weight
 from pi_session_mcp.bridge.frames import LineSplitter, read_messages
 from pi_session_mcp.bridge.outbox import Outbox
 from pi_session_mcp.bridge.process import running_server
+from pi_session_mcp.platform.allowance import Allowance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -34,26 +35,26 @@ _PING: Final = "ping"
 
 
 class Watcher(Protocol):
-    """Who is told what happens to a server. Must not block or raise."""
+    """Is told what happens to a server. Must not block or raise."""
 
     def server_ended(self) -> None:
-        """It has ended by itself."""
+        """The server has ended by itself."""
 
     def line_too_long(self) -> None:
-        """It has begun a line that is over the limit, which may be any answer that is waited for."""
+        """The server has begun a line that is over the limit. It may be any answer that is waited for."""
 
     def answer_unknown(self) -> None:
-        """It has answered what it was never asked; that may be meant for any request that waits."""
+        """The server has answered a request that was never made. The answer may be meant for any request that waits."""
 
     def overran(self) -> None:
-        """It says more than is read, or does not read what it makes us say. Nothing more will be taken from it."""
+        """The server sends more than is read, or does not read the answers that it asked for. It is read no more."""
 
 
 @asynccontextmanager
 async def connected(launch: Launch, watcher: Watcher) -> AsyncIterator[tuple[Received, Outbox]]:
-    """A server's answers, and where to write to it, as an MCP client takes them; leaving ends its process for certain.
+    """A started server's answers, and where to write to it, as an MCP client takes them. Leaving ends the server.
 
-    Enter and leave in one task. Raises `OSError` if it cannot be started.
+    Enter and leave it in one task. Raises `OSError` if it cannot be started.
     """
     async with running_server(launch) as process:
         outbox = Outbox(watcher.overran)
@@ -73,7 +74,7 @@ async def _write(process: Child, outbox: Outbox, stop_reading: Callable[[], None
             await process.write(line)
         except OSError:
             outbox.close()
-            stop_reading()  # it may still live: whoever waits for an answer must not wait on
+            stop_reading()  # the server may still live, and a call must not wait for its answer
             return
 
 
@@ -83,7 +84,7 @@ async def _watch(process: Child, watcher: Watcher) -> None:
 
 
 class _Intake:
-    """Reads what a server writes and hands on the answers that are waited for, each once."""
+    """Reads what a server writes and passes on the answers that are waited for, each once."""
 
     def __init__(
         self,
@@ -97,10 +98,10 @@ class _Intake:
         self._incoming = incoming
         self._watcher = watcher
         self._splitter = LineSplitter()
-        self._allowance = Allowance(anyio.current_time())
+        self._allowance = Allowance(BURST_BYTES, BYTES_EACH_SECOND)
 
     async def run(self) -> None:
-        """Read until the server closes its output, or until nobody listens or the server was given up."""
+        """Read until the server closes its output, the client has left, or the server was given up."""
         with self._incoming:
             try:
                 while chunk := await self._process.read():
@@ -122,13 +123,14 @@ class _Intake:
                 await self._incoming.send(SessionMessage(answer))
 
     def _spend(self, size: int) -> None:
-        if not self._allowance.take(size, anyio.current_time()):
+        self._allowance.grow(anyio.current_time())
+        if not self._allowance.take(size):
             self._outbox.close()
             self._watcher.overran()
             raise anyio.BrokenResourceError
 
     def _answer(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
-        """The message if it is an answer that is waited for, under the number that it was asked with."""
+        """The message if it is an answer that is waited for, with the id that its request had."""
         match message:
             case JSONRPCRequest(id=number, method=method):
                 self._outbox.put(_reply(number, method))
@@ -143,7 +145,7 @@ class _Intake:
 
 
 def _reply(number: int | str, method: str) -> JSONRPCMessage:
-    """We are alive, and offer nothing: no sampling, no roots, no questions to a person."""
+    """The answer to a request of a server: we are alive, and offer no sampling, no roots, no questions to a person."""
     if method == _PING:
         return JSONRPCResponse(jsonrpc="2.0", id=number, result={})
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=METHOD_NOT_FOUND, message="Method not found"))

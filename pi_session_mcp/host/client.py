@@ -1,7 +1,7 @@
 """Requests, answers and events on one host's channel.
 
-The channel is ours alone: both ends are nonblocking, requests are sent whole whatever happens to who asked, and a frame
-that breaks the protocol ends the host.
+Nothing else uses the channel. A request is always sent whole, even if its caller was cancelled, since half a frame
+would break the protocol. A frame of the host that breaks it ends the host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 import anyio
 
 from pi_session_mcp.errors import HostGone
-from pi_session_mcp.host.allowance import Allowance
 from pi_session_mcp.host.protocol import (
     HELLO_ID,
     MAX_FRAME_BYTES,
@@ -27,6 +26,7 @@ from pi_session_mcp.host.protocol import (
     encode_done,
     encode_request,
 )
+from pi_session_mcp.platform.allowance import Allowance
 from pi_session_mcp.platform.readiness import Readiness
 
 if TYPE_CHECKING:
@@ -37,17 +37,21 @@ if TYPE_CHECKING:
     from pi_session_mcp.host.protocol import Done, HostFrame, PiFault, Request, SessionFrame
 
 _CHUNK_BYTES: Final = 65_536
-"""So much is read and worked through before anybody else gets a turn."""
+"""How much is read and handled before other tasks run."""
+FRAMES_A_SECOND: Final = 1_000
+"""Events and calls of all sessions of a host together. A busy session sends a few in a second."""
+MAX_FRAMES: Final = 10_000
+"""Of those, what a host that was silent for long may send at once."""
 MAX_UNREAD_BYTES: Final = 32 * 1024 * 1024
-"""Of answers to its calls that a host does not read. Its requests are bounded by those that the client may make."""
+"""How much of the answers to its calls a host may leave unread. What we ask it is bounded by the MCP client's calls."""
 MAX_ABANDONED: Final = 1024
-"""Requests that a host still owes an answer to, and nobody waits for any more."""
+"""How many answers a host may owe whose callers have left."""
 
 ResultT = TypeVar("ResultT", bound="BaseModel")
 
 
 class HostFailed(Exception):  # noqa: N818 - an expected answer
-    """The host answered that a request failed, with a word of its own, and of Pi's files which fault it is."""
+    """The host answered that a request failed: `code` is its word, `reason` what is wrong with Pi's files."""
 
     def __init__(self, code: str, reason: PiFault | None = None) -> None:
         super().__init__(code)
@@ -56,11 +60,11 @@ class HostFailed(Exception):  # noqa: N818 - an expected answer
 
 
 class ProtocolBroken(Exception):  # noqa: N818 - ends the host
-    """The host sent what is no frame, or a frame that has no place."""
+    """The host sent something that is no frame, or a frame that cannot come now."""
 
 
 class HostOverran(Exception):  # noqa: N818 - ends the host
-    """The host sent more by itself than any session has reason to."""
+    """The host sent more without being asked than any session has reason to."""
 
 
 class EventSink(Protocol):
@@ -70,21 +74,21 @@ class EventSink(Protocol):
         """An event or a call of this session."""
 
     def host_ended(self) -> None:
-        """The host is gone; nothing follows."""
+        """The host has ended. Nothing is called after this."""
 
 
 class _Pending:
     __slots__ = ("answer", "arrived")
 
     def __init__(self) -> None:
-        self.arrived = asyncio.Event()  # one for each request; anyio's takes ten times as long to make
+        self.arrived = asyncio.Event()  # one is made for each request, and anyio's takes ten times as long to make
         self.answer: Succeeded | Failed | None = None
 
 
 class HostClient:
     """The server's side of one channel. `receive` and `transmit` run as tasks of the host's owner.
 
-    Request `HELLO_ID` was sent by who started the host.
+    The greeting, request `HELLO_ID`, was sent when the host was started.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -95,23 +99,23 @@ class HostClient:
         self._sinks: dict[int, EventSink] = {}
         self._last_session = 0
         self._last_call = 0
-        self._allowance = Allowance()
+        self._allowance = Allowance(MAX_FRAMES, FRAMES_A_SECOND)
         self._outgoing = bytearray()
         self._answers = bytearray()
-        """To calls of the host: what goes out next, so that only this can grow with what a host does."""
+        """Answers to calls of the host, sent before `_outgoing`. Only these can grow by what a host does."""
         self._blocked = anyio.Event()
         self._closed = False
         self.overdue = anyio.Event()
-        """Set when a request has waited for half of what it may; its owner then pings."""
+        """Set when a request has waited for half of its time. The host's owner then pings."""
         self.broken = anyio.Event()
-        """Set when an answer's content broke the protocol; its owner then ends the host."""
+        """Set when the content of an answer broke the protocol. The host's owner then ends it."""
         self.overran = anyio.Event()
-        """Set when the host left too much unread or unanswered; its owner then ends it."""
+        """Set when the host left too much unread or unanswered. The host's owner then ends it."""
 
     # --- placement ---------------------------------------------------------------------------------------------------
 
     def place(self, sink: EventSink) -> int:
-        """Give a session of this host a key that was never used before, and its events a place to go."""
+        """Give a new session its key, which this host has never had; its events go to `sink`."""
         if self._closed:
             raise HostGone
         self._last_session += 1
@@ -119,7 +123,7 @@ class HostClient:
         return self._last_session
 
     def remove(self, session: int) -> None:
-        """Forget a session: what its host still says of it counts no more."""
+        """Forget a session. What the host still says of it is dropped."""
         self._sinks.pop(session, None)
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -134,13 +138,13 @@ class HostClient:
     ) -> ResultT:
         """Send a request and return its answer.
 
-        The host is pinged after `watch_after_s` without one. Raises `TimeoutError` after `within_s`, `HostFailed`,
-        `HostGone`. A caller that leaves early abandons the answer, not the request.
+        The host is pinged after `watch_after_s` without an answer. A caller that is cancelled leaves the request in the
+        host and drops the answer. Raises `TimeoutError` after `within_s`, `HostFailed` and `HostGone`.
         """
         return await self._answer_to(self._post(request), result, within_s, watch_after_s)
 
     async def greeted(self, *, within_s: float) -> HelloResult:
-        """The answer to the greeting; to be asked for once. Raises as `request`."""
+        """The answer to the greeting. Call it once. Raises what `request` raises."""
         return await self._answer_to(HELLO_ID, HelloResult, within_s)
 
     async def _answer_to(
@@ -193,7 +197,7 @@ class HostClient:
         return True
 
     def end_call(self, done: Done) -> None:
-        """Tell the host how a call of it has ended; nothing if the host is gone."""
+        """Tell the host how a call of its has ended. Does nothing if the host is gone."""
         if not self._closed:
             self._answers += encode_done(done)
             self._push()
@@ -218,13 +222,13 @@ class HostClient:
         except BlockingIOError:
             self._blocked.set()
         except OSError:
-            self._outgoing.clear()  # the host is gone; `receive` sees it too
+            self._outgoing.clear()  # the host is gone, and `receive` sees that too
             self._answers.clear()
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
     async def transmit(self) -> None:
-        """Send what the host was not ready to take at once."""
+        """Send what the host could not take at once."""
         while True:
             await self._blocked.wait()
             self._blocked = anyio.Event()
@@ -285,7 +289,7 @@ class HostClient:
         pending.arrived.set()
 
     def _number(self, frame: SessionFrame) -> None:
-        """Hold calls to their numbers. Raises `ProtocolBroken`."""
+        """Check that the numbers of calls rise. Raises `ProtocolBroken`."""
         match frame:
             case Call(call=number):
                 if number <= self._last_call:
@@ -306,7 +310,7 @@ class HostClient:
     # --- end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the channel: who waits for an answer gets `HostGone`, and every session hears that the host has ended."""
+        """End the channel. Callers that wait get `HostGone`, and every session is told that the host has ended."""
         if self._closed:
             return
         self._closed = True

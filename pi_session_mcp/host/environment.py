@@ -1,7 +1,7 @@
 """The environment of a Pi host. Pure.
 
-A project can set variables for its clients, and a client passes them on to its servers. What could change how Node, the
-SDK or ripgrep work is therefore left out; what the user's own tools need is kept.
+A project can set variables for its clients, and a client passes them on to its servers. So variables that change how
+Node, the SDK or ripgrep work are left out. What the user's own tools need is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DROPPED: Final = frozenset(
     {
         "PI_PACKAGE_DIR",  # moves the SDK's own assets (1.6.0, dist/config.js)
-        "PI_SESSION_MCP_CONFIG",  # the host has no business with it, and bash children would see it
+        "PI_SESSION_MCP_CONFIG",  # a host does not need it, and commands of bash would see it
         "RIPGREP_CONFIG_PATH",  # may hold --pre COMMAND
     }
 )
@@ -34,7 +34,7 @@ def host_environment(
     tools: Path | None,
     is_project: Callable[[str], bool] = _is_nowhere,
 ) -> dict[str, str]:
-    """The variables that a host, and whatever it starts, sees.
+    """The variables of a host, and of all that it starts.
 
     `tools` holds the pinned `rg` and comes first on `PATH`; relative entries of `PATH` would name places below whatever
     directory a command runs in, and are left out. Without `tools`, Pi looks for `rg` on `PATH`, for read-only sessions

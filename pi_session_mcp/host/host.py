@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class EndReason(StrEnum):
-    """Why a host ended; what is not asked for is reported."""
+    """Why a host ended. Every reason but `ASKED` is reported."""
 
     ASKED = "asked"
     EXITED = "exited"
@@ -35,10 +35,10 @@ class EndReason(StrEnum):
 
 
 class Host:
-    """A Pi host and who is placed on it; one that was `started` already, or one that is launched as its life begins.
+    """A Pi host, and how many sessions are placed on it. It was `started` before, or is launched when `run` begins.
 
-    `run` is its whole life and belongs to one task; everything else may be called from any task. `client` may be used
-    once `ready` returned.
+    `run` is its whole life and belongs to one task. Everything else may be called from any task. `client` may be used
+    after `ready` has returned.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Host:
         self._client: HostClient | None = None
         self.retiring = False
         self.sessions = 0
-        """Sessions that are placed here, half-made ones included."""
+        """How many sessions are placed here, with those that are being made."""
         self._changed = anyio.Event()
 
     # --- for its users -----------------------------------------------------------------------------------------------
@@ -97,20 +97,20 @@ class Host:
         self._note_change()
 
     def vacate(self) -> None:
-        """A session has left; a retiring host ends with its last."""
+        """A session has left. A retiring host ends with its last session."""
         self.sessions -= 1
         self._note_change()
         if self.retiring and self.sessions == 0:
             self.end()
 
     def retire(self) -> None:
-        """Take no new session, and end with the last one; at once if there is none."""
+        """Take no new session and end with the last one, or at once if there is none."""
         self.retiring = True
         if self.sessions == 0:
             self.end()
 
     def end(self, *, now: bool = False, reason: EndReason = EndReason.ASKED) -> None:
-        """Begin the end: the host may dispose of its sessions first, or not if `now`. Returns at once; see `gone`."""
+        """Begin the end. With `now` the host has no time to dispose of its sessions. Returns at once; see `gone`."""
         if self._reason is None:
             self._reason = reason
         self._ending.set()
@@ -221,7 +221,7 @@ class Host:
             tasks.cancel_scope.cancel()
 
     async def _hurry(self, started: HostProcess) -> None:
-        """Runs beside everything else, so that the kill waits for nothing to come to its end first."""
+        """Runs beside everything else, so that the kill does not wait for other tasks to end."""
         await self._ending_now.wait()
         started.child.end()
 

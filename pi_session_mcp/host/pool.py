@@ -1,4 +1,4 @@
-"""Which host a session is placed on. Owns every host, and so every process of ours but the server's."""
+"""Decides which host a session is placed on, and owns all hosts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EarlyHost:
-    """A host that was started before its pool: the shared one, or the `spare` one for a session with extensions."""
+    """A host that was started before there was a pool: the shared one, or a `spare` for a session with extensions."""
 
     process: HostProcess
     spare: bool
 
 
 class HostPool:
-    """The shared host, and the hosts that hold one session alone.
+    """The shared host, and the hosts that have one session alone.
 
-    An async context manager: leaving it ends every host, and returns when no process of theirs is left. An `early` host
-    is the pool's from its beginning.
+    An async context manager. Leaving it ends every host and returns when none of their processes is left. An `early`
+    host belongs to the pool from the beginning.
     """
 
     def __init__(
@@ -67,28 +67,28 @@ class HostPool:
     ) -> bool | None:
         self._is_over = True
         for host in self._hosts:
-            # Without the SDK a host has no session to dispose of and holds no lock of Pi's.
+            # A host that has not loaded the SDK has no session and no lock of Pi's, so it need not end by itself.
             host.end(now=not host.has_greeted)
         return await self._stack.__aexit__(kind, error, trace)
 
     async def shared(self) -> Host:
-        """The shared host, greeted and occupied by the caller's session: the caller vacates it.
+        """The shared host, ready and occupied for the caller's session. The caller vacates it.
 
-        Raises `Refusal(PI_RUNTIME_UNAVAILABLE)` when it does not come up; the next call tries a new one.
+        Raises `Refusal(PI_RUNTIME_UNAVAILABLE)` when the host does not come up. The next call tries another one.
         """
         return await self._occupied(self._shared_host())
 
     async def own(self) -> Host:
-        """A host for one session alone, greeted and occupied by it: the spare one, if there is one. Raises as `shared`.
+        """A host for one session alone, ready and occupied: the spare one, if there is one. Raises as `shared` does.
 
-        The next spare is started by `warm`, so that it does not compete with the session that this one is for.
+        `warm` starts the next spare, so that its start does not slow down the session that this one is for.
         """
         host, self._spare = self._spare_host(), None
-        host.retiring = True  # it ends when its session leaves
+        host.retiring = True  # it then ends when its session leaves
         return await self._occupied(host)
 
     def warm(self, *, shared: bool = True, spare: bool = False) -> None:
-        """Start the shared host, and a spare one for `own`, where there is none. Returns at once."""
+        """Start the shared host, and a spare one for `own`, unless they are there already. Returns at once."""
         if shared and not self._is_over:
             self._shared_host()
         if spare and not self._is_over:
@@ -137,5 +137,5 @@ class HostPool:
 
 
 def for_extensions(launch: Launch) -> Launch:
-    """Extensions import the SDK by its name, and must get the one that their host runs."""
+    """The launch of a host for extensions: they import the SDK by its name, and must get the SDK that the host runs."""
     return replace(launch, bundle=None)

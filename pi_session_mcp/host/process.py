@@ -24,21 +24,22 @@ if TYPE_CHECKING:
 
 SCRIPT: Final = Path(__file__).with_name("js") / "host.mjs"
 _SMALL_YOUNG_GENERATION: Final = ("--max-semi-space-size=1",)
-"""For a host of one session, which loads the SDK as published: 146 and not 198 MiB after 60 turns (Node 24).
+"""For a host with one session, which loads the SDK as published: 146 instead of 198 MiB after 60 turns (Node 24).
 
-A host of many keeps V8's own size: fifty sessions then take 27 MiB more and a fifth less time for turns at once.
+A host with many sessions keeps V8's own size. With fifty sessions that costs 27 MiB, and simultaneous turns take a
+fifth less time.
 """
 _OWN_REST: Final = ("--no-memory-reducer",)
 """`js/rest.mjs` gives memory back instead. V8's own way wakes a host dozens of times, seconds after its last turn."""
 _DIRECTORY: Final = "/"
-"""Where a host runs: nowhere near the client's project."""
+"""The directory of a host: not the client's project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """What it takes to start a host. `sdk`, `bundle` and `compile_cache` go to it over the channel, not as arguments.
 
-    `bundle` may be taken for `sdk` by a host that runs no extensions: see `protocol.Hello`.
+    A host that runs no extensions may take `bundle` instead of `sdk`; see `protocol.Hello`.
     """
 
     node: Path
@@ -67,7 +68,7 @@ class HostProcess:
 
 
 def arguments_of(launch: Launch) -> tuple[str, ...]:
-    """What `node` is told before the script."""
+    """The arguments of `node` before the script."""
     return _OWN_REST if launch.bundle is not None else (*_OWN_REST, *_SMALL_YOUNG_GENERATION)
 
 
@@ -75,8 +76,8 @@ def start(launch: Launch, grace_s: float = DEADLINES.host_grace_s) -> HostProces
     """Start a host and greet it: request `HELLO_ID` is on its way. Raises `OSError`; nothing is left open then."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        ours.sendall(_greeting(launch))  # some paths: the buffer of a new socket takes them
-        ours.setblocking(False)  # noqa: FBT003 - by position only
+        ours.sendall(_greeting(launch))  # a few paths, which fit into the buffer of a new socket
+        ours.setblocking(False)  # noqa: FBT003 - the library takes it by position only
         command = Command(
             argv=(str(launch.node), *arguments_of(launch), str(SCRIPT)),
             environment=launch.environment,

@@ -54,9 +54,9 @@ class _Frame(BaseModel):
 class Hello(_Frame):
     """First request on a channel. `sdk` is the absolute path of the SDK's entry file.
 
-    `bundle` is the same SDK in one file, which loads in less than half of the time. It is no published entry: a host
-    takes it only if it has every export that is needed, and the entry otherwise. `python` runs the owners of the
-    sessions' commands.
+    `bundle` is the same SDK in one file, which loads in less than half of the time. The SDK does not publish it as an
+    entry, so a host takes it only if it has every export that is needed. `python` runs the owners of the sessions'
+    commands.
     """
 
     op: Literal["hello"] = "hello"
@@ -129,7 +129,7 @@ class Bind(_Frame):
 
 
 class Prompt(_Frame):
-    """Hand a text to Pi. The answer is the preflight; the end comes as a `settled` event if it was `started`."""
+    """Hand a text to Pi. The answer is the preflight. If that is `started`, a `settled` event follows at the end."""
 
     op: Literal["prompt"] = "prompt"
     session: int
@@ -138,14 +138,14 @@ class Prompt(_Frame):
 
 
 class Abort(_Frame):
-    """Abort what runs; answered when it has settled."""
+    """Abort what runs. Answered when that has settled."""
 
     op: Literal["abort"] = "abort"
     session: int
 
 
 class Dispose(_Frame):
-    """End the session, whatever step it has reached; answered when that is done. Unknown sessions are fine."""
+    """End the session at whatever step it is. Answered when that is done, also for an unknown session."""
 
     op: Literal["dispose"] = "dispose"
     session: int
@@ -161,7 +161,7 @@ Request = Hello | Load | Check | Open | Bind | Prompt | Abort | Dispose | Ping
 
 
 HELLO_ID: Final = 1
-"""The greeting is sent as a host starts, before anybody listens to it."""
+"""The greeting is sent when a host is started, before the server listens to it."""
 
 
 def encode_request(request_id: int, request: Request) -> bytes:
@@ -174,7 +174,7 @@ def encode_request(request_id: int, request: Request) -> bytes:
 
 
 class Image(_Frame):
-    """An image, as base64. A model that takes images gets it in the place of the text that is number `at`."""
+    """An image, as base64. A model that takes images gets it in place of text number `at`."""
 
     at: int
     data: str
@@ -223,10 +223,9 @@ class PiFault(StrEnum):
 class Failed(_Frame):
     """The request failed. `code` is a word of the host's; a foreign text never passes.
 
-    `exists`, `unknown_session`, `order` and `invalid` are defects of ours; `workspace` means that the directory is not
-    there any more; `pi_configuration` that Pi's own files are broken; `proxy` that the environment names a proxy that
-    is none; `sdk_import` that the SDK could not be imported; `failed` everything else. `reason` says of
-    `pi_configuration` which file it is.
+    `exists`, `unknown_session`, `order` and `invalid` are defects of ours. `workspace`: the directory is gone.
+    `pi_configuration`: Pi's own files are broken, and `reason` says which file. `proxy`: the environment names a proxy
+    that cannot be one. `sdk_import`: the SDK could not be imported. `failed`: everything else.
     """
 
     re: int
@@ -270,14 +269,14 @@ class RegisteredTool(_Frame):
 
 
 LeftOut: TypeAlias = Literal["not_a_file", "too_large", "outside", "foreign_owner", "unreadable"]
-"""Why a file of instructions (`AGENTS.md` and the like) that is there is not given to the model."""
+"""Why a file of instructions (`AGENTS.md` and the like) is not given to the model, although it exists."""
 
 
 class LoadResult(_Frame):
     """How many extensions were loaded, how many errors were reported, and the tools that they registered.
 
-    `failed` are the places, in `Load.entries`, of those that did not load without an error. `leftOut` has a reason for
-    each file of instructions, of the workspace and above, that is there and is not taken.
+    `failed` are the places in `Load.entries` of those that had an error. `leftOut` has a reason for each file of
+    instructions, in the workspace and above it, that exists and is left out.
     """
 
     extensions: int
@@ -321,7 +320,7 @@ class PromptResult(_Frame):
 
 
 class Empty(_Frame):
-    """Nothing to say but that it is done."""
+    """The request is done, and there is nothing to tell."""
 
 
 Result = HelloResult | LoadResult | CheckResult | OpenResult | BindResult | PromptResult | Empty
@@ -358,7 +357,7 @@ class Settled(_Frame):
 
 
 class Run(_Frame):
-    """A run that no prompt of ours began has started or ended."""
+    """A run that did not begin with a prompt of the server has started or ended."""
 
     event: Literal["run"]
     session: int
@@ -380,7 +379,7 @@ class Call(_Frame):
 
 
 class Cancel(_Frame):
-    """Nobody waits for this call any more; it may be over already. A `Done` may still follow, and is ignored."""
+    """The host does not wait for this call any more. It may have ended already; the host then ignores its `Done`."""
 
     cancel: int
     session: int
@@ -390,7 +389,7 @@ MAX_TEXT_UNITS: Final = 1024 * 1024
 """The host cuts an answer to this many UTF-16 units; the rule of 65,536 bytes is applied by the server."""
 
 SessionFrame = Checked | Activity | Settled | Run | Call | Cancel
-"""What a host says of one session by itself."""
+"""What a host says of one session without being asked."""
 HostFrame = Failed | Succeeded | SessionFrame
 
 _EVENTS: Final[dict[str, type[Checked | Activity | Settled | Run]]] = {

@@ -1,4 +1,4 @@
-"""What a host is asked before a session is made, and what each answer means: for a start and for the doctor. Pure."""
+"""The questions to a host before a session is made, and what each answer means to a start and to the doctor. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckStep:
-    """One question before creation: its name for the host, and the code of a no, of a failure, and of a late answer."""
+    """One question: its name for the host, the code if the answer is no, and the code if there is no answer in time."""
 
     step: CheckName
     stage: Stage

@@ -1,1 +1,1 @@
-"""The small program that every process tree of ours runs under."""
+"""The keeper, a small program that every process tree runs under, and the blocks that own what it runs."""

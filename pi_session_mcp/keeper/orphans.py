@@ -1,7 +1,7 @@
-"""What is left when a keeper was killed: on Linux its tree falls to us, if we are a child subreaper.
+"""Ends the tree of a keeper that was killed. On Linux the tree falls to us, if we are a child subreaper.
 
-A process that adopts (`adopt_orphans`) may start children only through keepers: every other child that it finds is an
-orphan of a killed keeper and is ended. Processes that do not adopt end just the command that they know.
+A process that has called `adopt_orphans` may start children through keepers only: it takes every other child for an
+orphan of a killed keeper and ends it. A process that has not called it ends only the command that it knows of.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from pi_session_mcp.keeper.program import TERM_TO_KILL_S
 from pi_session_mcp.platform import processes
 
 _keepers: Final[dict[int, int | None]] = {}
-"""Living keepers, and the command of each."""
+"""The keepers that are alive, each with the id of its command."""
 _in_grace: Final[set[int]] = set()
-"""Commands of killed keepers that still have their grace."""
+"""Commands whose keeper was killed and that may still end by themselves."""
 _adopts = False
 
 
 def adopt_orphans() -> None:
-    """Make this process the new parent of what killed keepers leave behind (Linux). For the process's whole life."""
+    """Make this process the parent of what killed keepers leave behind (Linux), as long as it lives."""
     global _adopts  # noqa: PLW0603 - a property of the process, like the kernel's flag
     processes.become_subreaper()
     _adopts = True
 
 
 def adopts() -> bool:
-    """Whether what a killed keeper leaves behind falls to this process."""
+    """Whether what a killed keeper leaves behind becomes a child of this process."""
     return _adopts and processes.has_subreapers()
 
 
 def remember_keeper(pid: int) -> None:
-    """A keeper lives: it and its tree are not orphans."""
+    """A keeper was started. It and its tree are no orphans."""
     _keepers[pid] = None
 
 
 def remember_command(keeper: int, command: int) -> None:
-    """The keeper runs this command."""
+    """The keeper has started this command."""
     _keepers[keeper] = command
 
 
 def forget_keeper(pid: int) -> None:
-    """The keeper is gone and reaped."""
+    """The keeper has ended and was waited for."""
     _keepers.pop(pid, None)
 
 
 async def end_tree(command: int, *, grace_s: float) -> None:
-    """Let the command of a killed keeper have its grace, then end it and every orphan; return when all are gone."""
+    """Give the command of a killed keeper its grace, then end it and every orphan. Returns when all are gone."""
     _in_grace.add(command)
     try:
         await _wait_for_exit(command, grace_s)
@@ -63,9 +63,9 @@ async def end_tree(command: int, *, grace_s: float) -> None:
 
 
 async def end_strays() -> None:
-    """End what a keeper left that was killed before it told what it runs; return when all is gone.
+    """End what is left of a keeper that was killed before it said what it runs. Returns when all of it is gone.
 
-    Nothing happens in a process that does not adopt: it could not know what to look for.
+    Does nothing in a process that does not adopt orphans: it cannot know what to look for.
     """
     if _adopts:
         await _kill_until_none(None)
@@ -76,7 +76,7 @@ async def _kill_until_none(command: int | None) -> None:
     while alive := _orphans(command):
         for pid in alive:
             processes.send(pid, signal.SIGKILL)
-        await anyio.sleep(pause_s)  # the kernel has no event for "no descendant is left"
+        await anyio.sleep(pause_s)  # no event of the kernel says that no descendant is left
         pause_s = min(pause_s * 2, processes.LONGEST_PAUSE_S)
 
 
@@ -94,12 +94,15 @@ async def _wait_for_exit(pid: int, seconds: float) -> None:
                 anyio.notify_closing(descriptor)
                 os.close(descriptor)
         else:
-            while processes.is_alive(pid):  # noqa: ASYNC110 - our orphans are not all our children
-                await anyio.sleep(processes.FIRST_PAUSE_S)  # not our child, so there is no event to wait for
+            while processes.is_alive(pid):  # noqa: ASYNC110 - it may not be our child, so there is no event
+                await anyio.sleep(processes.FIRST_PAUSE_S)
 
 
 def _orphans(command: int | None) -> list[int]:
-    """The command and, if we adopt, every process below us that no living keeper and no grace covers."""
+    """What is left of the command and, if we adopt orphans, of every other killed keeper.
+
+    A living keeper and its tree are not among it, nor is a command that has its grace.
+    """
     try:
         rows = processes.scan()
     except (OSError, ValueError):
@@ -115,7 +118,7 @@ def _orphans(command: int | None) -> list[int]:
 
 
 def _reap(children: set[int]) -> None:
-    """Collect those of our adopted children that have ended."""
+    """Wait for those of our adopted children that have ended."""
     for pid in children:
         try:
             os.waitpid(pid, os.WNOHANG)

@@ -1,28 +1,26 @@
-"""The keeper: runs one command, and when it ends or we lose our owner, ends everything that the command started.
+"""The keeper: runs one command. When the command ends, or our owner does, it ends all that the command has started.
 
 A program of its own, run as `python -I -S program.py LIFELINE REPORT GRACE_MS DEATH_SIGNAL HELD FD=FD,… -- COMMAND …`.
-So it imports the standard library and `platform/processes.py`, and nothing else. `keeper/handle.py` is its other side.
+So it imports the standard library and `platform/processes.py`, and nothing else. `keeper/child.py` is its other side.
 
-- LIFELINE: a pipe whose other end only the owner holds. Its end of file means that the owner is gone or has let go.
+- LIFELINE: a pipe whose other end only the owner has. When we read its end, the owner is gone or has let go.
 - REPORT: a pipe that we write to: `started PID GROUP START`, or `failed ERRNO`; at the end `ended STATUS`, where STATUS
-  is what `wait` gave. Its end of file means that we are gone; without `ended` before it, we were killed. A guardian
-  also says `unknown`, see below.
-- GRACE_MS: how long the command may take to end by itself after the lifeline closed.
-- DEATH_SIGNAL: 1 if the command must not outlive us even if we are killed (Linux), else 0.
-- HELD: a descriptor of ours that stays open until nothing of the tree is alive, or -1. With one we are a guardian: the
-  descriptor is a lock's, and it goes with our end. So the kernel's word that we have no child is not enough, a scan of
-  the process table must agree; one must succeed before the command is started; and when the table cannot be read for
-  2 s we say `unknown`, keep the lock and go on.
-- FD=FD: the command's descriptor = ours; our copy is closed, or nobody would ever see its end of file. `-` for none.
+  is what `wait` gave. When its reader sees the end of it without `ended`, we were killed. A guardian also says
+  `unknown`, see below.
+- GRACE_MS: how long the command may take to end by itself after the lifeline has closed.
+- DEATH_SIGNAL: 1 if the kernel is to kill the command when we are killed (Linux), else 0.
+- HELD: a descriptor of ours that stays open until nothing of the tree is alive, or -1. With it we are a guardian: the
+  descriptor is that of a lock, which becomes free when we exit. So it is not enough that the kernel says that we have
+  no child. A scan of the process table must agree, and one must succeed before the command is started. When the table
+  cannot be read for 2 s, we say `unknown`, keep the lock and go on.
+- FD=FD: the command's descriptor, and ours, which we close: otherwise its reader would never see the end. `-` for none.
 
-No process of the same user can look into us (prctl(2), PR_SET_DUMPABLE; macOS has no /proc to do it by).
+No process of this user can read our memory or take our descriptors (prctl(2), PR_SET_DUMPABLE; macOS has no /proc).
 
-Anybody of the same user may stop us, or what we run. So whatever is told to end is told to go on as well (CONT), and on
-Linux the kernel tells us to go on when our owner dies.
+Any process of this user can stop us, or what we run. So each process that is told to end is also told to continue
+(CONT), and on Linux the kernel tells us to continue when our owner dies.
 
-On Linux we are a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): whatever loses its parent in our tree becomes
-our child. So `wait` failing with ECHILD proves that nothing of the tree is alive. macOS has no such thing: there the
-tree is the command's group and what `/bin/ps` links to it by parents, as far as we saw it before its parents died.
+`platform/processes.py` says how it is known that nothing of the tree is left.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ UNKNOWN_AFTER_S = 2.0
 
 
 class Wakeups:
-    """Lets the loop sleep until a signal or the lifeline wakes it."""
+    """Lets the keeper sleep until a signal comes or the lifeline closes."""
 
     def __init__(self, lifeline: int) -> None:
         self._reading, writing = os.pipe()
@@ -135,7 +133,7 @@ def _become(command: list[str], moved: list[tuple[int, int]], failed: int, keepe
 def wait_for_end(tree: processes.Tree, wakeups: Wakeups, grace_s: float) -> None:
     """Return when the command has ended, when we are told to end, or when the grace after the lifeline has passed.
 
-    Told to ask (USR1), send TERM to the whole tree and go on waiting: our owner decides how long it may take over it.
+    USR1 tells us to send TERM to the whole tree and to go on waiting: our owner decides how long the tree may take.
     """
     ends_at: float | None = None
     while tree.status is None and not wakeups.told_to_end:
@@ -144,7 +142,7 @@ def wait_for_end(tree: processes.Tree, wakeups: Wakeups, grace_s: float) -> None
             for pid in tree.look() or ():
                 processes.ask_to_end(pid)
         if wakeups.let_go and ends_at is None:
-            for pid in tree.look() or ():  # macOS: see the tree while its parents live
+            for pid in tree.look() or ():  # on macOS the tree can be seen only while its parents live
                 processes.send(pid, signal.SIGCONT)  # a stopped process could not use its grace
             ends_at = time.monotonic() + grace_s
         left = None if ends_at is None else ends_at - time.monotonic()
@@ -155,7 +153,7 @@ def wait_for_end(tree: processes.Tree, wakeups: Wakeups, grace_s: float) -> None
 
 
 def end(tree: processes.Tree, wakeups: Wakeups, report: int) -> None:
-    """TERM, then KILL, until it is certain that nothing of the tree is alive."""
+    """Send TERM, then KILL, until it is certain that nothing of the tree is alive."""
     seen_at = time.monotonic()
     told = False
     alive = tree.look()
@@ -183,7 +181,7 @@ def end(tree: processes.Tree, wakeups: Wakeups, report: int) -> None:
 
 
 def _pause(tree: processes.Tree, wakeups: Wakeups, seconds: float) -> None:
-    """Let `seconds` pass, or less if the last child ends before and that is all that we wait for."""
+    """Wait for `seconds`, or until the last child has ended."""
     until = time.monotonic() + seconds
     tree.reap()
     while (tree.needs_scan or not tree.childless) and (left := until - time.monotonic()) > 0:
@@ -191,11 +189,11 @@ def _pause(tree: processes.Tree, wakeups: Wakeups, seconds: float) -> None:
         wakeups.wait(left)
         tree.reap()
         if tree.childless and had_child:
-            return  # the next scan may be the last
+            return  # a scan may prove now that nothing is left
 
 
 def can_see() -> bool:
-    """Whether the process table can be read, within the time that we would wait for it at the end."""
+    """Whether the process table can be read. Tries for as long as it would at the end."""
     until = time.monotonic() + UNKNOWN_AFTER_S
     while True:
         try:
@@ -209,7 +207,7 @@ def can_see() -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as the module says; the exit status is the command's, or 128 + n for signal n."""
+    """Run as the module's text says. The exit status is the command's, or 128 + n when signal n ended it."""
     processes.close_to_others()
     lifeline, report, grace_ms, death_signal, held = (int(word) for word in arguments[:5])
     moved = [] if arguments[5] == "-" else [_pair(word) for word in arguments[5].split(",")]
@@ -258,7 +256,7 @@ def _start_of(pid: int) -> str:
 
 
 def release_standard_streams() -> None:
-    """Put /dev/null in place of our copies of the command's streams, or nobody would see their end of file."""
+    """Put /dev/null in place of our copies of the command's streams: their readers would never see the end."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

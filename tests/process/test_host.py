@@ -16,7 +16,7 @@ import pytest
 
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import Code, HostGone, Refusal
-from pi_session_mcp.host import allowance, process
+from pi_session_mcp.host import client, process
 from pi_session_mcp.host.client import MAX_ABANDONED, MAX_UNREAD_BYTES
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
@@ -231,7 +231,7 @@ async def test_answers_that_wait_for_a_host_to_read_them_are_kept_up_to_the_boun
 async def test_a_host_is_killed_at_once_while_it_floods_its_channel(
     behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(allowance, "MAX_FRAMES", 10**9)
+    monkeypatch.setattr(client, "MAX_FRAMES", 10**9)
     async with world(tmp_path) as made:
         made.behaviour = behaviour
         host = await made.pool.shared()
