@@ -3,7 +3,7 @@
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup demo test test-registry format generate bench acceptance canary audit lock docs clean
+.PHONY: help setup demo test test-registry coverage format generate bench acceptance canary audit lock docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
 SHELL := /bin/sh
@@ -24,6 +24,7 @@ help:
 	@echo 'make demo     see the main job work, offline, without credentials'
 	@echo 'make test     run the whole test suite'
 	@echo 'make test-registry  try published extensions and MCP servers of other authors, from the npm registry'
+	@echo 'make coverage run the unit tests, and see that they still reach as many branches'
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make docs     build the documentation as a site into build/site'
 	@echo 'make format   let ruff format and fix the code'
@@ -46,6 +47,9 @@ test: setup
 
 test-registry: setup
 	$(BIN)/pytest tests/contract -m registry -n $(WORKERS) --dist loadfile
+
+coverage: setup
+	$(BIN)/pytest tests/unit -n $(WORKERS) --dist loadfile --cov
 
 check: check-style check-types check-imports check-javascript check-documents
 
