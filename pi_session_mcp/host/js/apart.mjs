@@ -1,5 +1,5 @@
-// Calls that may cost more than the host may be held up for: a large change, images. Each runs in a process of its own,
-// which loads the SDK, does this one call with the same guard, and ends with it.
+// Calls that could hold up the host for too long: a large change, images. Each runs in a process of its own, which loads
+// the SDK, makes this one call with the same guard, and then ends.
 
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -8,13 +8,13 @@ import { Turnstile } from "./turnstile.mjs";
 
 const PROGRAM = fileURLToPath(new URL("./apart_program.mjs", import.meta.url));
 const BOUNDS = [`--max-old-space-size=${MAX_APART_HEAP_MIB}`, `--wasm-max-mem-pages=${MAX_APART_IMAGE_PAGES}`];
-/** Such processes at the same time, for all sessions of the host. */
+/** How many such processes may run at the same time, for all sessions of the host. */
 const MAX_PROCESSES = 2;
-/** Asks for leave to change a file, and gives it. */
+/** The word by which the process asks whether it may change a file now, and by which the host agrees. */
 export const WRITING = "writing";
 
 /**
- * What the process is asked for; it answers once with a `Reply`.
+ * What the process is asked to do. It answers once, with a `Reply`.
  * @typedef {(import("./file_tools.mjs").Asked | import("./granted.mjs").ScaledImages) & { sdk: string, compileCache?: string | null }} Task
  */
 /** @typedef {{ result: any } | { sentence: string }} Reply */
@@ -31,7 +31,7 @@ export class Apart {
   }
 
   /**
-   * The result of one call of a tool of Pi's, or of scaling images; throws what the model is told if there is none.
+   * The result of one call of one of Pi's tools, or of scaling images. If there is none, it throws what the model is told.
    * @param {import("./file_tools.mjs").Asked | import("./granted.mjs").ScaledImages} call
    * @param {AbortSignal} signal
    * @returns {Promise<any>}
@@ -58,7 +58,7 @@ async function replyTo(task, signal) {
       child.on("message", (message) => {
         if (message !== WRITING) return resolve(/** @type {Reply} */ (message));
         if (ends.aborted) return;
-        // A file that is half written would be worse than a late end.
+        // A file that was written by half would be worse than a late end.
         ends.removeEventListener("abort", giveUp);
         child.send(WRITING);
       });

@@ -1,4 +1,4 @@
-// The process of one call that is too costly for the host: see `apart.mjs`. It ends with its host.
+// The process that makes one call which costs too much for the host: see `apart.mjs`. It ends with its host.
 
 import module from "node:module";
 import { pathToFileURL } from "node:url";
@@ -25,7 +25,7 @@ async function replyTo({ sdk: entry, compileCache, ...call }) {
   }
 }
 
-/** The host ends this process at any time but while it writes. @returns {Promise<void>} */
+/** The host may end this process at any time, except while it writes. @returns {Promise<void>} */
 function leaveToWrite() {
   return new Promise((resolve) => {
     process.once("message", () => resolve());
@@ -33,7 +33,7 @@ function leaveToWrite() {
   });
 }
 
-/** What only a person would see, of a change of many lines. @param {unknown} details */
+/** Whether details, which only a person would see, are short enough to be sent. @param {unknown} details */
 function isShort(details) {
   return JSON.stringify(details ?? null).length <= MAX_DETAILS_UNITS;
 }

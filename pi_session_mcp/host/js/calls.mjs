@@ -7,7 +7,7 @@ import { MAX_TEXT_UNITS } from "./frames.mjs";
 /** @typedef {import("./sdk.d.ts").ImageBlock} ImageBlock */
 /** @typedef {(images: ImageBlock[]) => Promise<(ImageBlock | undefined | null)[]>} Show */
 
-/** What the model is told when there is no answer; the server says the same of every other failure. */
+/** What the model is told when there is no answer. The server says the same of every other failure. */
 const FAILED = "External MCP operation failed";
 
 export class Calls {
@@ -22,14 +22,14 @@ export class Calls {
   }
 
   /**
-   * Has a call run and returns its result as Pi takes it; throws what the model is told if it failed.
+   * Has the server run a call, and returns the result in Pi's form. If the call failed, it throws what the model is told.
    * @param {Call} call
    * @param {AbortSignal} ends ends the wait, and tells the server so
-   * @param {Show} show what of images the session's model takes
+   * @param {Show} show makes of images what the session's model takes
    * @returns {Promise<object>}
    */
   async run(call, ends, show) {
-    // Each may grow sevenfold as text within text, and both must fit into one frame.
+    // A text within a text may become seven times as long, and both must fit into one frame.
     if (ends.aborted || Math.max(call.arguments.length, call.given.length) > MAX_TEXT_UNITS) throw new Error(FAILED);
     const done = await this.#done(call, ends);
     if (done === undefined || done.failed) throw new Error(done?.texts[0] ?? FAILED);
@@ -39,7 +39,7 @@ export class Calls {
   /**
    * @param {Call} call
    * @param {AbortSignal} ends
-   * @returns {Promise<Done | undefined>} nothing if nobody waits any more
+   * @returns {Promise<Done | undefined>} nothing when the wait has ended
    */
   #done(call, ends) {
     const number = ++this.#last;
@@ -58,7 +58,7 @@ export class Calls {
     });
   }
 
-  /** @param {Done} done that of a call that nobody waits for is late, and ignored */
+  /** @param {Done} done ignored if no call waits for it any more */
   settle(done) {
     const settle = this.#waiting.get(done.done);
     this.#waiting.delete(done.done);
@@ -67,7 +67,7 @@ export class Calls {
 }
 
 /**
- * The texts, and in the place of some the images that they stand for.
+ * The texts. Where a text stands for an image, the image takes its place.
  * @param {Done} done
  * @param {Show} show
  */

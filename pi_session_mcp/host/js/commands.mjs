@@ -1,8 +1,8 @@
 // The commands of one session's `bash`. Each runs below a small program of its own (`keeper/session_command.py`), which
-// owns what the command leaves in the background: that lives on, and ends with the session or with this process.
+// owns what the command leaves in the background. That goes on, and ends with the session or with this process.
 //
-// What Pi's own runner does is done here as well (1.6.0, dist/core/tools/bash.js, dist/utils/child-process.js): its
-// errors, its limits of a timeout, and for how long output is awaited that comes after a command's end.
+// It does the same as Pi's own runner (1.6.0, dist/core/tools/bash.js, dist/utils/child-process.js): the same errors, the
+// same limits of a timeout, and the same wait for output that comes after a command's end.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -13,8 +13,8 @@ import { unlessLost } from "./lost_output.mjs";
 /** @typedef {import("./sdk.d.ts").Execution} Execution */
 /** @typedef {import("node:child_process").ChildProcess} ChildProcess */
 /**
- * What is known of a command beside its result: that its shell had ended in time and only what it left behind was
- * waited for, and who is told how it ended ("" when it ended well).
+ * What is known of a command beside its result. `late`: its shell ended in time, and only what it left behind was waited
+ * for. `over`: is told how the command ended, with "" when it ended well.
  * @typedef {{ late?: { exitCode: number, afterSeconds: number }, over?: (ending: string) => void }} Seen
  */
 
@@ -57,7 +57,7 @@ export class Commands {
     await access(cwd).catch(() => {
       throw new Error(`Working directory does not exist: ${cwd}\nCannot execute bash commands.`);
     });
-    if (this.#ended) throw new Error("aborted"); // nobody would end what is started from now on
+    if (this.#ended) throw new Error("aborted"); // what starts from now on would never be ended
     if (this.#owners.size >= MAX_OWNERS)
       throw new Error("Too many commands of this session still run or have left something running. End some of it.");
     const running = new Running(this.#spawn(command, cwd, env ?? process.env), onData);
@@ -102,14 +102,14 @@ export class Commands {
     return owner;
   }
 
-  /** Ends what all commands of the session have started, and refuses others. Resolves when it is gone. */
+  /** Ends all that the session's commands have started, and refuses new commands. Resolves when all of it is gone. */
   async end() {
     this.#ended = true;
     const left = [...this.#owners];
     const gone = left.map((owner) => new Promise((resolve) => owner.once("exit", resolve).once("error", resolve)));
     for (const owner of left) {
       owner.stdio[LIFELINE]?.destroy();
-      owner.kill("SIGCONT"); // one that was stopped could not see it
+      owner.kill("SIGCONT"); // an owner that was stopped could not see that
     }
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
@@ -120,7 +120,7 @@ export class Commands {
 }
 
 /**
- * Pi's `bash`, whose commands have owners; without `commands` they have none.
+ * Pi's `bash`. Its commands have owners if there is a `commands`.
  * @param {import("./sdk.d.ts").Sdk} sdk
  * @param {string} cwd
  * @param {Commands | undefined} commands
@@ -205,14 +205,14 @@ class Running {
     }
     const report = /** @type {import("node:stream").Readable | null} */ (owner.stdio[REPORT]);
     report?.on("data", (chunk) => this.#hear(String(chunk)));
-    // An owner that was killed has said nothing, and neither can anybody else.
+    // An owner that was killed has not said how its command ended, and there is no other source.
     report?.once("close", () => {
       if (this.#exitCode === undefined) this.kill();
       this.#exited(KILLED);
     });
   }
 
-  /** Kills the command's process group, as Pi does; what has left the group goes on until the session ends. */
+  /** Kills the command's process group, as Pi does. A process that has left the group goes on until the session ends. */
   kill({ timedOut = false } = {}) {
     if (timedOut) {
       this.timedOut = true;
@@ -222,12 +222,12 @@ class Running {
     this.#killed = true;
     this.#owner.kill("SIGCONT"); // or it could not say that the command has ended
     if (this.#group === undefined) return;
-    // On macOS a killed child could wake its shell before that is killed; one that is stopped starts nothing more.
+    // On macOS a killed child could wake its shell before the shell is killed. A shell that is stopped starts nothing more.
     for (const signal of /** @type {const} */ (["SIGSTOP", "SIGKILL"])) {
       try {
         process.kill(-this.#group, signal);
       } catch {
-        return; // nothing of it is left
+        return; // no process of the group is left
       }
     }
   }
@@ -259,7 +259,7 @@ class Running {
     if (this.#open === 0 && this.#exitCode !== undefined) this.#settle();
   }
 
-  /** What was left behind may keep the pipes open for ever: who is silent for a while is not waited for. */
+  /** A process that was left behind may keep the pipes open for ever, so we stop waiting once they are silent for a while. */
   #await() {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.#settle(), IDLE_MS);

@@ -1,5 +1,5 @@
-// The instruction files (`AGENTS.md` and the like) of a workspace and the directories above it. They are content that
-// anybody who can write there may have put there, so they are read with care: see `docs/host-protocol.md`.
+// The instruction files (`AGENTS.md` and the like) of a workspace and of the directories above it. Everybody who can write
+// there may have put them there, so they are read with care: see `docs/host-protocol.md`.
 
 import { constants } from "node:fs";
 import { lstat, open, realpath } from "node:fs/promises";
@@ -10,8 +10,8 @@ export const MAX_CONTEXT_BYTES = 1024 * 1024;
 
 /** @typedef {{ path: string, content: string }} ContextFile */
 /**
- * Why a file that is there is not taken: it is no regular file, its size, it leads out of the workspace (or of its own
- * directory above that), its owner, or that it cannot be read, as a link that leads nowhere.
+ * Why a file that is there is not taken: it is no regular file, it is too large, it leads out of the workspace (or, above
+ * the workspace, out of its own directory), it belongs to another user, or it cannot be read, like a link to nowhere.
  * @typedef {"not_a_file" | "too_large" | "outside" | "foreign_owner" | "unreadable"} Reason
  */
 /** @typedef {{ files: ContextFile[], leftOut: Reason[] }} Instructions */
@@ -43,7 +43,7 @@ export async function contextFiles(cwd) {
 }
 
 /**
- * What the file tools may read there: a link that stays inside, and the files of whoever owns a mounted tree.
+ * In the workspace, what the file tools may read: also a link that stays inside, and files of any owner (a mounted tree).
  * @param {string} cwd
  * @returns {Promise<Rule>}
  */
@@ -54,8 +54,8 @@ async function ruleOfWorkspace(cwd) {
 }
 
 /**
- * Above the workspace a link is not followed out of its directory, and a file has to be the user's or root's: others may
- * be able to write there, in a shared or a temporary directory.
+ * Above the workspace, a link is not followed out of its directory, and a file has to belong to the user or to root. Such
+ * a directory may be shared or temporary, so that others can write there.
  * @param {string} directory
  * @returns {Promise<Rule>}
  */
@@ -95,7 +95,7 @@ async function contentOf(path, rule) {
     if (!seen.isFile()) throw new LeftOut("not_a_file");
     if (!rule.anyOwner && seen.uid !== 0 && seen.uid !== process.getuid?.()) throw new LeftOut("foreign_owner");
     if (seen.size > MAX_CONTEXT_BYTES) throw new LeftOut("too_large");
-    // A directory on the way that was swapped for a link in between has opened another file than is found there now.
+    // If a directory on the way was swapped for a link meanwhile, we opened another file than the one that is there now.
     const there = await lstat(await locate(path, rule));
     if (seen.ino !== there.ino || seen.dev !== there.dev) throw new LeftOut("outside");
     return await whole(handle);
@@ -105,7 +105,7 @@ async function contentOf(path, rule) {
 }
 
 /**
- * The text, of a file that may still be growing.
+ * The text of a file, which may still grow.
  * @param {import("node:fs/promises").FileHandle} handle
  */
 async function whole(handle) {

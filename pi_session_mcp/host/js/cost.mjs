@@ -1,9 +1,9 @@
-// What a change costs, before it is made. The SDK's `edit` does all of it at once, so what may take more than a fraction of
-// a second is done apart. The bounds come from measurements with the worst texts, on one slow core: each is at most 0.3 s.
+// What a change will cost. The SDK's `edit` makes it without a pause, so a change that may take more than a fraction of a
+// second is made apart. The bounds were measured with the worst texts on one slow core: none of them takes over 0.3 s.
 
 /** Every replacement goes through the whole content again: about 30 ms for a million units. */
 const MAX_PASSES = 2_000_000;
-/** A text that nearly matches everywhere is looked for in time that grows with both lengths. */
+/** The search for a text that nearly matches everywhere takes time that grows with both lengths. */
 const MAX_COMPARISONS = 200_000_000;
 /** Lines that differ are compared with each other. */
 const MAX_LINES = 500;

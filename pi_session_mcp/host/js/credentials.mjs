@@ -1,10 +1,10 @@
-// Pi's stored credentials for somebody who only looks: nothing is locked, written, renewed or run.
+// Pi's stored credentials, only looked at: nothing is locked, written, renewed or run.
 
 /** @typedef {{ isCommandConfigValue(text: string): boolean, resolveConfigValue(text: string, env?: object): string | undefined }} Values */
 
 /**
- * How Pi reads a key that stands for something else (`$NAME`, `!command`). It is no published entry, so it may be
- * missing; then keys are taken as they stand.
+ * How Pi reads a key that stands for something else (`$NAME`, `!command`). The SDK does not publish this module, so it may
+ * be missing. Then keys are taken as they are written.
  * @param {string} entry the SDK's
  * @returns {Promise<Values | undefined>}
  */
@@ -13,7 +13,7 @@ export async function valuesOf(entry) {
   return import(new URL("core/resolve-config-value.js", pathToFileURL(entry)).href).catch(() => undefined);
 }
 
-/** In place of Pi's `AuthStorage`, and with the same answers as far as they can be had without doing anything. */
+/** Stands in for Pi's `AuthStorage`. It gives the same answers, as far as that changes and runs nothing. */
 export class SeenCredentials {
   #stored;
   #values;

@@ -1,4 +1,4 @@
-// The words that an answer may carry instead of a result; never a foreign error's text.
+// The words that an answer may carry instead of a result: never the text of a foreign error.
 
 /** @typedef {"failed" | "workspace" | "pi_configuration" | "proxy" | "sdk_import" | "unknown_session" | "exists" | "order" | "invalid"} Code */
 

@@ -1,4 +1,4 @@
-// One call of a file tool: Pi's own tool, with operations that go through a guard of this call, and within its bounds.
+// One call of a file tool: Pi's own tool, whose operations go through the guard of this call and keep to its bounds.
 
 import { basename } from "node:path";
 import {
@@ -28,8 +28,8 @@ import { told } from "./told.mjs";
 /** @typedef {import("./sdk.d.ts").ToolResult} ToolResult */
 /** @typedef {{ tool: string, parameters: any, context: any } & import("./tools.mjs").Place} Asked */
 /**
- * `apart` runs what is too costly for this process, and is missing where that has been done; `beforeWrite` says that a
- * file is about to be changed.
+ * `apart` runs what costs too much for this process. It is missing in the process that it has started. `beforeWrite` is
+ * called right before a file is changed.
  * @typedef {{ signal: AbortSignal | undefined, apart?: import("./apart.mjs").Apart, beforeWrite?: () => Promise<void> }} Means
  */
 
@@ -43,7 +43,7 @@ export const FILE_TOOLS = {
   find: (sdk) => sdk.createFindToolDefinition,
 };
 const DEFAULT_LS_LIMIT = 500;
-/** Entries that are gone when the SDK looks at them do not count for it. */
+/** The SDK is given so many names beyond its limit, because it does not count an entry that has gone when it looks. */
 const SPARE_ENTRIES = 100;
 
 export class FileCall {
@@ -53,7 +53,7 @@ export class FileCall {
   #late = new AbortController();
   #ends;
   #guard;
-  /** What has come of the call in another way than the SDK's. @type {ToolResult | undefined} */
+  /** The result of the call, if it did not come from the SDK. @type {ToolResult | undefined} */
   #instead;
   /** @type {string[]} */
   #notes = [];
@@ -128,7 +128,7 @@ export class FileCall {
     }
   }
 
-  /** Lets another process do the whole call; the SDK's part of it ends here. @returns {Promise<never>} */
+  /** Lets another process make the whole call. The SDK's part of it ends here. @returns {Promise<never>} */
   async #doApart() {
     const { context, ...asked } = this.#asked;
     const model = context?.model && { id: context.model.id, input: context.model.input, inputLimits: context.model.inputLimits };
@@ -203,7 +203,7 @@ export class FileCall {
     }
   }
 
-  /** In the words of Pi's `grep`. @param {string} path @returns {never} */
+  /** Says what Pi's `grep` would say. @param {string} path @returns {never} */
   #missing(path) {
     throw this.#guard.refusal ?? new Error(`Path not found: ${path}`);
   }
@@ -256,7 +256,7 @@ function checkPath(path) {
 }
 
 /**
- * The SDK resolves the path of a change itself before it asks us, and its error would tell what is there outside.
+ * The SDK resolves the path of a change before it asks us. Its error would tell what is there outside of the workspace.
  * @param {unknown} error
  */
 function isResolutionError(error) {
@@ -264,7 +264,7 @@ function isResolutionError(error) {
 }
 
 /**
- * What the system does not give back in time is left behind, so that its turn can end.
+ * Waits for an answer of the system until the call is aborted, so that its turn can end in any case.
  * @template T
  * @param {Promise<T>} result
  * @param {AbortSignal} signal

@@ -1,6 +1,6 @@
-// The SDK guards `auth.json` and `models-store.json` with lock directories, which it makes and removes asynchronously and
-// also in the background. One that is left behind stops every Pi of the user for half a minute. The lock library removes
-// what it holds as the process exits, but it knows nothing of a directory that is only just being made or removed.
+// The SDK guards `auth.json` and `models-store.json` with lock directories, which it makes and removes asynchronously, also
+// in the background. A lock directory that is left behind stops every Pi of the user for half a minute. When the process
+// exits, the lock library removes what it holds, but not a directory that is just being made or removed.
 
 import { setTimeout as sleep } from "node:timers/promises";
 

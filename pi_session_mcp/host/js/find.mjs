@@ -24,8 +24,8 @@ const FILE = "f";
 const DIRECTORY = "d";
 
 /**
- * Files and non-empty directories below `place` that match, at most `limit`, sorted. Hidden ones are included;
- * what `.gitignore` names, `.git` and `node_modules` are not. Symlinks are neither followed nor listed.
+ * The matching files and non-empty directories below `place`, at most `limit`, sorted. Hidden ones are included. `.git`,
+ * `node_modules` and what `.gitignore` names are not. Symlinks are neither followed nor listed.
  * @param {object} search
  * @param {string} search.pattern
  * @param {string} search.directory as the model named it, absolute; results begin with it
@@ -41,7 +41,7 @@ export async function findFiles({ pattern, directory, place, program, limit, sig
   if (pattern.includes("\0")) throw new Error(NO_PATTERN);
   const { expression, ignoreCase, absolute } = globExpression(pattern);
   const most = Math.min(limit, MAX_ENTRIES);
-  // What is matched begins with a mark, and is the whole path for a pattern that is one.
+  // Each text to match begins with a mark. For an absolute pattern it is the whole path.
   const prefix = absolute ? join(directory, "/") : "";
   /** @type {string[]} */
   const found = [];
@@ -87,7 +87,7 @@ export async function findFiles({ pattern, directory, place, program, limit, sig
 /** @param {string} location */
 async function listArguments(location) {
   const left = ["node_modules", ".git"].flatMap((name) => ["--glob", `!**/${name}`]);
-  // As Pi does with fd: ignore files count outside a repository as well.
+  // As in Pi with fd: ignore files count outside of a repository as well.
   return [...LIST, ...left, ...((await insideRepository(location)) ? [] : ["--no-require-git"])];
 }
 
@@ -111,7 +111,7 @@ function judge({ end }) {
 }
 
 /**
- * The directories above a file that were not there above the one before. Each directory is listed as a whole.
+ * The directories above a file that are not above the file before it. All files of a directory come together.
  * @param {string} name
  * @param {string} before the directory of the one before
  * @returns {string[]}

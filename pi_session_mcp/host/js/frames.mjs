@@ -5,12 +5,12 @@ export const PROTOCOL_VERSION = 1;
 export const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 export const MAX_TEXT_UNITS = 1024 * 1024;
 
-/** A line that is no frame. The peer is broken, so the host ends. */
+/** A line that is no frame. The server is broken then, so the host ends. */
 export class BadFrame extends Error {}
 
 const NEWLINE = 0x0a;
 
-/** Cuts chunks into lines of at most MAX_FRAME_BYTES, the newline included; only `\n` ends a line. */
+/** Cuts chunks into lines of at most MAX_FRAME_BYTES with their newline. Only `\n` ends a line. */
 export class LineReader {
   /** @type {Buffer[]} */
   #pieces = [];
@@ -119,7 +119,7 @@ function isRequest({ id, op, ...members }) {
 }
 
 /**
- * Whether these are exactly the members that the rules name, and each keeps to its rule.
+ * Whether the object has exactly the members that the rules name, and each member keeps to its rule.
  * @param {Record<string, unknown>} members
  * @param {Record<string, Rule>} rules
  */
@@ -139,7 +139,7 @@ export function encodeFrame(frame) {
 }
 
 /**
- * The text as a frame may carry it: bounded, and without lone surrogates, which are no UTF-8.
+ * The text in a form that fits into a frame: bounded, and without lone surrogates, which UTF-8 does not have.
  * @param {string} value
  */
 export function boundedText(value) {

@@ -1,20 +1,20 @@
-// File patterns as Pi's `find` knows them (those of `fd --glob`), as regular expressions for ripgrep. Nothing is
-// matched and no alternative is multiplied here: a pattern from a model is translated in one pass, and what it then
-// costs is the cost of a process that can be ended.
+// Translates the file patterns of Pi's `find` (those of `fd --glob`) into regular expressions for ripgrep. A pattern comes
+// from a model, so it is translated in one pass, without matching anything or multiplying alternatives. Matching costs
+// time in ripgrep only, which is a process that can be ended.
 
 const MAX_ALTERNATIVES = 1000;
 const MAX_DEPTH = 50;
 
-/** Any number of components with their slashes; anything at all. */
+/** Any number of components with their slashes, and any text at all. */
 const ANY_COMPONENTS = "(?:(?s:.)*/)?";
 const ANYTHING = "(?s:.)*";
 
 /** @typedef {{ expression: string, ignoreCase: boolean, absolute: boolean }} Matcher */
 
 /**
- * An expression in ripgrep's syntax that a whole path has to match: one relative to the search path, or the absolute
- * one if `absolute`.
- * @param {string} pattern without `/` it matches names at any depth; with one it is anchored at the search path
+ * An expression in ripgrep's syntax that a whole path has to match. If `absolute`, that is the absolute path, otherwise
+ * the path from the searched directory on.
+ * @param {string} pattern without `/` it matches names at any depth, with one only from the searched directory on
  * @returns {Matcher}
  */
 export function globExpression(pattern) {
@@ -22,7 +22,7 @@ export function globExpression(pattern) {
   const translated = new Translation(trimmed).whole();
   return {
     expression: trimmed.includes("/") ? translated : ANY_COMPONENTS + translated,
-    // As fd's smart case: a pattern without upper case matches either.
+    // Like fd's smart case: a pattern without capitals matches both cases.
     ignoreCase: trimmed === trimmed.toLowerCase(),
     absolute: trimmed.startsWith("/"),
   };
@@ -38,7 +38,7 @@ class Translation {
   #at = 0;
   #alternatives = 0;
   #hasComponents;
-  /** For each brace that is open, whether a component begins right before it. @type {boolean[]} */
+  /** Whether a component begins right before each brace that is open. @type {boolean[]} */
   #open = [];
   /** Whether a component begins here. */
   #begins = true;

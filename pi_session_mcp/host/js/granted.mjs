@@ -1,4 +1,4 @@
-// Tools of external MCP servers, which the server runs: what Pi may make of their schemas and of their images.
+// Tools of external MCP servers, which our server runs: what Pi gets to see of their schemas and their images.
 
 /** @typedef {import("./sdk.d.ts").Sdk} Sdk */
 /** @typedef {import("./sdk.d.ts").ToolDefinition} ToolDefinition */
@@ -8,7 +8,7 @@
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /**
- * The definitions of tools that the server runs. They run one after the other.
+ * The definitions of the tools that the server runs, one after the other.
  * @param {import("./sdk.d.ts").Grant[]} grants
  * @param {(call: { tool: string, arguments: string, given: string }, signal: AbortSignal | undefined) => Promise<object>} run
  * @returns {ToolDefinition[]}
@@ -22,7 +22,7 @@ export function grantedTools(grants, run) {
       description,
       parameters: shallow(parameters),
       executionMode: "sequential",
-      // Called right before the execution. Pi fits arguments to the schema; the server judges what the model wrote, too.
+      // Called right before the execution. Pi fits the arguments to the schema, and the server also judges what the model wrote.
       prepareArguments(value) {
         given = JSON.stringify(value ?? {});
         return value;
@@ -33,9 +33,9 @@ export function grantedTools(grants, run) {
 }
 
 /**
- * What Pi judges arguments by, in a host that sessions share: their names and types, and nothing below them. A whole
- * foreign schema can take any time (patterns, references that double, `uniqueItems`); the server judges by that, in a
- * process that it can end. The model still sees the whole: Pi writes a schema down as JSON before it shows it.
+ * The part of a schema by which Pi judges arguments: their names and types, and nothing below them. Sessions share this
+ * host, and a whole foreign schema can take any time (patterns, references that double, `uniqueItems`). The server judges
+ * by the whole one, in a process that it can end. The model still sees it: Pi writes a schema as JSON before it shows it.
  * @param {object} whole
  * @returns {object}
  */
@@ -66,8 +66,8 @@ function isRecord(value) {
 }
 
 /**
- * What a model may be shown of each image: what Pi's own `read` would make of a file with it, in a process of its own as
- * for `read`. Nothing, for a model that takes no images, and for what cannot be read or is too costly.
+ * What a model is shown of each image: the same as Pi's own `read` makes of such a file, and like there in a process of
+ * its own. A model that takes no images gets nothing, and so does an image that cannot be read or costs too much.
  * @param {import("./apart.mjs").Apart} apart
  * @param {ImageBlock[]} images
  * @param {{ model: import("./sdk.d.ts").Model | undefined, autoResizeImages: boolean, signal: AbortSignal }} session

@@ -1,4 +1,4 @@
-// `grep` as Pi's is, with a ripgrep that is bounded and whose results are looked at before a model sees them.
+// Like Pi's `grep`, but its ripgrep is bounded, and its results are checked before a model sees them.
 
 import {
   ABORTED,
@@ -21,15 +21,15 @@ import { Run } from "./ripgrep.mjs";
 /** @typedef {import("./pinned.mjs").Pinned} Pinned */
 /** @typedef {import("./ripgrep.mjs").Ending} Ending */
 /**
- * What a model gave, as the schema of Pi's `grep` has it.
+ * What a model gave, in the form of the schema of Pi's `grep`.
  * @typedef {{ pattern: string, glob?: string, ignoreCase?: boolean, literal?: boolean, context?: number, limit?: number }} Asked
  */
 /** A directory, or a file by its open descriptor. @typedef {{ place: Pinned } | { descriptor: number, name: string }} Where */
 
 const DEFAULT_LIMIT = 100;
-/** More lines around a match than could ever be shown. */
+/** So many lines around a match are more than could ever be shown. */
 const MAX_CONTEXT = 10_000;
-/** Of a longer line ripgrep gives the beginning, which is more than is shown of one. */
+/** Ripgrep gives only the beginning of a longer line, which is still more than is shown. */
 const MAX_COLUMNS = 4096;
 const COMPLAINT_ABOUT_A_PATTERN = /^(?:rg: )?(?:regex parse error|error parsing glob|the literal |compiled regex)/i;
 const ALWAYS = [
@@ -81,7 +81,7 @@ function argumentsOf({ glob, ignoreCase, literal }, context) {
     ...ALWAYS,
     ...(ignoreCase ? ["--ignore-case"] : []),
     ...(literal ? ["--fixed-strings"] : []),
-    // As Pi does: ripgrep never matches a leading "./", and "!" negates.
+    // As in Pi: ripgrep never matches a leading "./", and "!" negates.
     ...(glob ? ["--glob", glob.replace(/^(!?)(?:\.\/)+/, "$1")] : []),
     ...(context > 0 ? ["--context", String(context)] : []),
   ];

@@ -14,11 +14,11 @@ import { realLocation } from "./real_location.mjs";
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const AT_ONCE_BYTES = 1024 * 1024;
 
-/** The rule for one tool call. It remembers its refusal, because the SDK's tools wrap or replace what is thrown. */
+/** The rule for one tool call. It remembers why it refused, because the SDK's tools wrap or replace what is thrown. */
 export class Guard {
   /** @type {Error | undefined} */
   refusal;
-  /** Whether a file was longer than what is read of one. */
+  /** Whether only a part of a file was read, because it is too long. */
   wasCut = false;
   #root;
   #signal;
@@ -73,7 +73,7 @@ export class Guard {
   }
 
   /**
-   * The first names in a directory, in the order of the SDK's `ls`, however many there are.
+   * The first names in a directory, in the order of the SDK's `ls`. The directory may have any number of them.
    * @param {string} path
    * @param {number} most
    */
@@ -82,8 +82,8 @@ export class Guard {
   }
 
   /**
-   * Runs a search in a directory that stays the one that was looked at, and withholds what it has found when the place
-   * is another one afterwards.
+   * Runs a search in a directory that is held open. If another directory is at its place afterwards, what the search has
+   * found is withheld.
    * @template T
    * @param {string} path
    * @param {(place: Pinned) => Promise<T>} search
@@ -103,8 +103,8 @@ export class Guard {
   }
 
   /**
-   * Whether an entry of a listing is a directory. An entry that leads outside is shown as any file is, whatever is
-   * there; one that leads nowhere inside fails, as the SDK expects.
+   * Whether an entry of a listing is a directory. An entry that leads outside is shown like a file, whatever is there. An
+   * entry that leads nowhere inside fails, as the SDK expects.
    * @param {string} path
    */
   async statEntry(path) {
@@ -128,7 +128,7 @@ export class Guard {
   }
 
   /**
-   * The handle, once its file is known to be a regular one at this place.
+   * The handle, once it is certain that its file is a regular one, and the one at this place.
    * @param {FileHandle} handle
    * @param {string} path
    */
@@ -144,7 +144,7 @@ export class Guard {
   }
 
   /**
-   * What was swapped in between looking and opening has another identity than what is found there afterwards.
+   * If the file was swapped between looking and opening, the file that is there afterwards has another identity.
    * @param {FileHandle} handle
    * @param {string} path
    */
@@ -157,7 +157,7 @@ export class Guard {
   async readWhole(path) {
     const handle = await this.openToRead(path);
     try {
-      // One that says 0 (as in /proc) may be long, and one that grows has no end.
+      // A file of size 0 may be long all the same (/proc), and a file that grows has no end.
       const isSmall = (await handle.stat()).size <= MAX_WHOLE_FILE_BYTES;
       const chunks = [];
       let bytes = 0;
@@ -182,7 +182,7 @@ export class Guard {
     const until = performance.now() + withinMs;
     try {
       const { size } = await handle.stat();
-      // A file that grows while it is read still ends; one that says 0 (as in /proc) is read to its end.
+      // A file that grows while it is read still ends here. A file of size 0 (/proc) is read to its end.
       const end = Math.min(size > 0 ? size : Infinity, maxBytes);
       let read = 0;
       for await (const chunk of handle.createReadStream({ end: end - 1, autoClose: false })) {

@@ -132,13 +132,13 @@ class Host {
     if (![entry, bundle ?? entry, python ?? entry].every(isAbsolute)) throw new Failure("invalid");
     this.#greeted = true;
     this.#python = python ?? undefined;
-    // Through Node's interface and not its variable, which every child of ours would inherit.
+    // By a call, because every child of ours would inherit the variable that does the same.
     if (compileCache) module.enableCompileCache(compileCache);
     const { sdk, whole } = await loadSdk(entry, bundle);
     this.#sdk = sdk;
     this.#entry = entry;
     this.#apart = new Apart(whole && bundle ? bundle : entry, compileCache);
-    // While nobody waits; a session that comes first has it done.
+    // Done while no request waits. If a session comes first, that has it done.
     setImmediate(() => {
       this.#network.install(entry);
       if (compileCache) module.flushCompileCache();
@@ -178,7 +178,7 @@ class Host {
   }
 
   /**
-   * Disposes of every session, lets what is under way with files come to its end, both within one bound, and exits.
+   * Disposes of every session, waits until file operations have ended, both within one bound, and exits.
    * @param {number} status
    */
   async end(status) {
@@ -193,7 +193,7 @@ class Host {
 
 const host = new Host();
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void host.end(EXIT_OK));
-// An extension's stray exception is no reason to lose the sessions of others.
+// An exception that an extension did not catch must not end the sessions of others.
 process.on("uncaughtException", noteUncaught);
 process.on("unhandledRejection", () => {});
 process.exit = () => {

@@ -18,8 +18,8 @@ export async function imageType(guard, path) {
 }
 
 /**
- * The types that the SDK's `read` hands to a model as an image. It decides more finely (animated PNG, CMYK JPEG) while
- * processing; what it then cannot process it says so about.
+ * The types that the SDK's `read` hands to a model as an image. Later, while it processes the image, it decides more finely
+ * (animated PNG, CMYK JPEG), and says so if it cannot process one.
  * @param {Buffer} start
  */
 function imageTypeOf(start) {

@@ -1,6 +1,6 @@
 // What the doctor asks Pi: whether its files can be used, and whether it has what each profile selects. The answers come
-// from the code that makes a session. Started with Node's permission model, so that nothing can be written or run; no
-// lock is taken, no login renewed, and no extension loaded.
+// from the code that makes a session. The doctor starts this with Node's permission model, so that nothing can be written
+// or run. No lock is taken, no login is renewed, and no extension is loaded.
 //
 // On standard input one JSON object with `sdk`, `bundle`, `selections`, `workspaces` and `stepMs`; on
 // standard output one answer a line.
@@ -31,7 +31,7 @@ function say(answer) {
   writeSync(STDOUT, `${JSON.stringify(answer)}\n`);
 }
 
-/** Pi's view of its files, and what of it cannot be told without doing something. */
+/** Pi's view of its files, and which part of it only a command or a login would show. */
 class Pi {
   #sdk;
   #services;
@@ -55,7 +55,7 @@ class Pi {
   }
 
   /**
-   * The answer to each question up to the first that is not yes: `null` for a failure to answer.
+   * The answers up to the first that is not yes; `null` means that there was none.
    * @param {Selection} selection
    */
   async judge(selection) {
@@ -122,7 +122,7 @@ async function open(sdk, entry, files, stepMs) {
 }
 
 /**
- * Whether files of instructions would be left out, of each workspace that can be looked at.
+ * Says of each workspace that can be looked at whether files of instructions would be left out.
  * @param {string[]} workspaces
  */
 async function judgeInstructions(workspaces) {

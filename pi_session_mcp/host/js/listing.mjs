@@ -1,4 +1,4 @@
-// The names in a directory that come first, in bounded memory: a directory may hold millions.
+// The names that come first in a directory. It may hold millions, so memory is bounded.
 
 import { opendir } from "node:fs/promises";
 import { ABORTED } from "./bounds.mjs";

@@ -1,10 +1,10 @@
-// What becomes of a command whose whole output cannot be kept. Pi's `bash` writes a long output to a file, and when that
-// cannot be made or has no room, it waits for ever for the file to be closed (1.6.0, dist/core/tools/output-accumulator.js).
-// The failure itself is an exception that nobody catches, so it is heard of where those arrive.
+// Ends a command whose whole output cannot be kept. Pi's `bash` writes a long output to a file. If that file cannot be made
+// or has no room, Pi waits for ever until it is closed (1.6.0, dist/core/tools/output-accumulator.js). The failure is an
+// exception that Pi does not catch, so we listen where uncaught exceptions arrive.
 
 import { isOutputFile } from "./outputs.mjs";
 
-/** Once a command is over and a file has failed, Pi may take this long to answer. If the file was another's, it answers at once. */
+/** Once a command is over and a file has failed, Pi may take this long to answer. With another file it answers at once. */
 const ANSWER_WITHIN_MS = 500;
 const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EIO", "EROFS", "EFBIG"]);
 const SENTENCE =
@@ -26,7 +26,7 @@ function isOfAnOutputFile(error) {
 }
 
 /**
- * The answer of a call of `bash`, or, when its output is lost, what the model saw of it last and how it ended.
+ * The answer of a call of `bash`. If its output is lost, what the model saw of it last, and how the command ended.
  * @param {(onUpdate: (partial: any) => void) => Promise<unknown>} call
  * @param {Promise<string>} over the sentence about how the command ended, "" when it ended well
  * @param {unknown} onUpdate

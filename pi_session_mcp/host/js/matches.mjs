@@ -1,4 +1,4 @@
-// The lines that ripgrep has found, in the form and within the limits of Pi's `grep`.
+// The lines that ripgrep has found, in the form of Pi's `grep` and within its limits.
 
 import { MAX_SHOWN_BYTES } from "./bounds.mjs";
 
@@ -6,11 +6,11 @@ import { MAX_SHOWN_BYTES } from "./bounds.mjs";
 /** @typedef {{ file: Buffer, path: string, number: number, isMatch: boolean, offset: number, text: Buffer }} Line */
 
 const MAX_LINE_UNITS = 500;
-/** What is kept of a line, and compared with the file: more than is ever shown. */
+/** How much of a line is kept and compared with the file: more than is ever shown. */
 const MAX_LINE_BYTES = 4096;
-/** The beginning of each line: its number, whether it matches, and its offset. */
+/** What each line of ripgrep begins with: the line's number, whether it matches, and its offset. */
 const POSITION = /^(\d+)([:-])(\d+)\2/;
-/** Lines that are counted behind the last one that fits. */
+/** So many lines behind the last line that fits are still counted. */
 const MAX_COUNTED = 10_000;
 
 export class Matches {
@@ -22,7 +22,7 @@ export class Matches {
   #bytes = 0;
   #overrun = 0;
   #count = 0;
-  /** The file of the last match that may be shown, and the last line after it. */
+  /** The file of the last match that may be shown, and its last line of context. */
   #last = { path: "", until: 0 };
   #hasMore = false;
   hasLongLines = false;
@@ -44,7 +44,7 @@ export class Matches {
       if (this.#count === this.#limit) this.#last = { path: line.path, until: line.number + this.#context };
       return this.#bytes <= MAX_SHOWN_BYTES || ++this.#overrun < MAX_COUNTED;
     }
-    // As Pi's: the context behind the last match is shown, and only one more match proves that there are more.
+    // As in Pi: the context behind the last match is shown, and only another match proves that there are more.
     const isBehind = line.path === this.#last.path && line.number <= this.#last.until;
     if (isBehind) this.#keep({ ...line, isMatch: false });
     this.#hasMore ||= line.isMatch;
@@ -79,7 +79,7 @@ export class Matches {
   }
 
   /**
-   * What may be shown: without the files that do not hold what was found in them.
+   * The lines that may be shown: not those of files that do not have at that place what was found in them.
    * @param {Pinned | undefined} place nothing if the file was open
    */
   async confirmed(place) {

@@ -1,5 +1,5 @@
-// How the requests of this process reach their providers: through the proxy of the environment or of Pi's settings, and
-// how long a silent connection lives. Pi's command line sets up the same; the SDK as a library does not.
+// How requests of this process reach their providers: through the proxy of the environment or of Pi's settings. Also how
+// long a silent connection lives. Pi's command line sets up the same, but the SDK as a library does not.
 // Source: `dist/core/http-dispatcher.js` and its two calls in `dist/main.js` of 1.6.0.
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -12,9 +12,9 @@ import { Failure } from "./errors.mjs";
 /** @typedef {import("./sdk.d.ts").Dispatcher} Dispatcher */
 /** @typedef {{ http: string, https: string, noProxy: string }} Proxies an empty address means a direct connection */
 
-/** One attempt to connect, before an address of the other family is tried: as Pi does. Node's own is too short for slow routes. */
+/** One attempt to connect, before an address of the other family is tried: Pi's value. Node's is too short for slow routes. */
 const ADDRESS_FAMILY_ATTEMPT_MS = 2000;
-/** Those that undici can speak to. It would take the name of a proxy without a scheme for a scheme. */
+/** The schemes of proxies that undici can use. In an address without a scheme it would take the name for one. */
 const SCHEMES = ["http:", "https:", "socks:", "socks5:"];
 
 /** @param {string} address */
@@ -35,9 +35,9 @@ export function areUsable({ http, https }) {
 }
 
 /**
- * Pi's precedence: a variable stands before Pi's setting, in small letters before capitals, and one that is set to
- * nothing counts; `https` falls back to what `http` has. `ALL_PROXY` comes last: it is obeyed, because a person who has
- * set only this one expects no direct connection.
+ * Pi's precedence: variables come before Pi's setting, small letters come before capitals, and an empty variable counts.
+ * `https` falls back to what `http` has. `ALL_PROXY` comes last. We obey it, because a person who has set only this one
+ * expects no direct connection.
  * @param {Record<string, string | undefined>} environ
  * @param {string | undefined} setting `httpProxy` of Pi's settings
  * @returns {Proxies}
@@ -51,8 +51,8 @@ export function proxiesOf(environ, setting) {
 }
 
 /**
- * The same as variables, for the providers that do not use `fetch` (Bedrock): they look here before they look at the
- * environment of the process, in which no session's settings stand, since commands would inherit them.
+ * The same as variables, for the providers that do not use `fetch` (Bedrock). They look here first, and then into the
+ * environment of the process. That has no session's settings, since commands would inherit them.
  * @param {Proxies} proxies
  * @returns {Record<string, string>}
  */
@@ -70,7 +70,7 @@ class Shared {
   }
 }
 
-/** The way of one session's requests. */
+/** How the requests of one session leave this process. */
 export class Route {
   #network;
   /** @type {string | undefined} */
@@ -83,7 +83,7 @@ export class Route {
   }
 
   /**
-   * Everything that starts in `work` sends its requests this way, however long it goes on.
+   * Everything that starts in `work` sends its requests this way, also long afterwards.
    * @template T
    * @param {() => T} work
    * @returns {T}
@@ -93,7 +93,7 @@ export class Route {
   }
 
   /**
-   * Judges the proxies and takes them; throws `Failure("proxy")` instead of connecting directly.
+   * Takes the proxies if they can be used. Otherwise it throws `Failure("proxy")`, instead of connecting directly.
    * @param {Proxies} proxies
    * @param {number} idleTimeoutMs 0 for no limit
    */
@@ -101,13 +101,13 @@ export class Route {
     this.#key = this.#network.share(proxies, idleTimeoutMs);
   }
 
-  /** What takes the requests; throws when the session is over, since Pi may go on sending. */
+  /** What takes the requests. Throws when the session is over, because Pi may still send some. */
   get dispatcher() {
     if (this.#closed) throw new Error("This session is over.");
     return this.#key === undefined ? undefined : this.#network.shared(this.#key);
   }
 
-  /** Nothing more is sent; the connections end once nothing is under way on them and no other session uses them. */
+  /** Ends sending. The connections end once no request uses them and no other session shares them. */
   close() {
     this.#closed = true;
     if (this.#key !== undefined) this.#network.release(this.#key);
@@ -141,8 +141,8 @@ export class Network {
   }
 
   /**
-   * Hands each request to its session's dispatcher. One that comes from nowhere, perhaps from an extension's timer, goes
-   * the way of the latest session, and none goes anywhere before there is a session.
+   * Hands each request to its session's dispatcher. A request of no session, perhaps from an extension's timer, goes the
+   * way of the latest session. Before there is a session, no request is sent.
    * @param {Undici} undici
    * @returns {Dispatcher}
    */
@@ -231,7 +231,7 @@ function quietConnections(undici) {
 }
 
 /**
- * Undici may emit an internal error while a body breaks off, which its reader learns anyway; nobody else has to.
+ * When a body breaks off, undici may also emit an internal error. The reader of the body learns of it, and that is enough.
  * @template T
  * @param {T} dispatcher
  * @returns {T}

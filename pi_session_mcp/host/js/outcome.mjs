@@ -1,17 +1,17 @@
-// What a turn came to, from the messages of the assistant as they end.
+// How a turn ended, told from the messages of the assistant as each of them ends.
 
 import { boundedText } from "./frames.mjs";
 
 /** @typedef {{ stopReason: string | null, text: string }} Outcome */
 
-/** Messages that ended so are no part of the conversation: Pi does not send them again. */
+/** Messages that end like this are no part of the conversation: Pi does not send them again. */
 const NO_PART = ["error", "aborted"];
 
-/** The messages of one turn, as far as they matter for its outcome. */
+/** What the messages of one turn say about its outcome. */
 export class Outcomes {
   /** @type {Outcome} */
   #last = { stopReason: null, text: "" };
-  /** The latest text that is part of the conversation, and what it was before the last message. */
+  /** The latest text that is part of the conversation, and the latest one before the last message. */
   #answer = "";
   #before = "";
 
@@ -22,14 +22,14 @@ export class Outcomes {
     if (isPart(this.#last) && this.#last.text.trim() !== "") this.#answer = this.#last.text;
   }
 
-  /** The last message is taken back: Pi sends the same conversation again without it. */
+  /** Takes the last message back: Pi sends the same conversation again without it. */
   takenBack() {
     this.#answer = this.#before;
   }
 
   /**
-   * How the turn ended, and the last of its messages that has text: models write their findings beside their last tool
-   * call, and end with an empty message.
+   * How the turn ended, and the text of its last message that has some: models write their findings beside their last
+   * tool call, and then end with an empty message.
    * @returns {Outcome}
    */
   get outcome() {

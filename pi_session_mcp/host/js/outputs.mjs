@@ -1,5 +1,5 @@
-// The files in which Pi's `bash` keeps the whole output of a command when the model gets only its end. They hold what
-// the model may still want to read, and Pi never removes them: we do, with the session.
+// The files in which Pi's `bash` keeps the whole output of a command when the model gets only its end. The model may still
+// want to read them. Pi never removes them, so we do, when the session ends.
 
 import { unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const NAME = /^pi-bash-[0-9a-f]{16}\.log$/;
 const IN_AN_ERROR = /Full output: (\/[^\n]+\.log)\]/g;
 
 /**
- * Whether only Pi itself would have made a file of this name: commands can print what they like.
+ * Whether a file has such a name as only Pi gives it: a command can print any name.
  * @param {unknown} path
  * @returns {path is string}
  */
@@ -25,7 +25,7 @@ export class OutputFiles {
   #removed = false;
 
   /**
-   * The same tool, and its files are known here. A command that fails or is aborted names its file only in its text.
+   * The same tool, whose files become known here. A command that fails or is aborted names its file in its text only.
    * @param {ToolDefinition} bash
    * @returns {ToolDefinition}
    */
@@ -56,7 +56,7 @@ export class OutputFiles {
     if (this.#removed) void this.remove();
   }
 
-  /** Removes them, and from now on at once what is still to come. */
+  /** Removes the files. From now on a new file is removed at once. */
   async remove() {
     this.#removed = true;
     const paths = [...this.#paths];

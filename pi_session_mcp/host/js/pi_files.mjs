@@ -1,5 +1,5 @@
-// Whether Pi's own configuration can be used. Where Pi would go on without a file that it cannot read, we refuse: a
-// profile that is meant for a proxy could reach a public endpoint.
+// Whether Pi's own configuration can be used. Pi would go on without a file that it cannot read, but we refuse: a profile
+// that is meant for a proxy could reach a public endpoint.
 
 import { constants } from "node:fs";
 import { access, lstat, readFile, stat } from "node:fs/promises";
@@ -17,9 +17,9 @@ const PAUSE_MS = 40;
 /** @typedef {{ models: JsonObject, auth: JsonObject, settings: import("./pi_settings.mjs").Settings, faults: PiFault[] }} PiFiles */
 
 /**
- * What the files in Pi's agent directory hold, and everything that is wrong with them but what only the SDK can say of
- * `models.json`. The SDK keeps silent about the rest: that `auth.json` is broken, that reading a file could never end,
- * or that `models.json` is JSON for the SDK only, which forgives comments and trailing commas.
+ * What the files in Pi's agent directory hold, and what is wrong with them, except for what only the SDK can say about
+ * `models.json`. The SDK does not tell that `auth.json` is broken, that reading a file would never end, or that
+ * `models.json` has comments or trailing commas, which the SDK forgives and JSON does not.
  * @param {string} agentDirectory
  * @returns {Promise<PiFiles>}
  */
@@ -52,7 +52,7 @@ async function isPlainFile(path) {
     await access(path, constants.R_OK);
     return true;
   } catch (error) {
-    // A link that leads nowhere stands for a file that cannot be read now, perhaps on a volume that is not mounted.
+    // A link to nowhere is a file that cannot be read now: its volume may not be mounted.
     return isMissing(error) && !(await isLink(path));
   }
 }
@@ -66,13 +66,13 @@ function isLink(path) {
 }
 
 /**
- * The object in the file, an empty one if there is no file, or what is wrong with it.
+ * The object in the file, or what is wrong with it. Without a file it is an empty object.
  * @param {string} path
  * @returns {Promise<JsonObject | "unreadable" | "not_json">}
  */
 async function readObject(path) {
   if (!(await isPlainFile(path))) return "unreadable";
-  // Pi writes its files in place, so one look may find half of it.
+  // Pi writes its files in place, so we may find half of one.
   for (let attempt = 1; ; attempt++) {
     const found = await objectIn(path);
     if (typeof found === "object" || attempt === ATTEMPTS) return found;
@@ -89,7 +89,7 @@ async function objectIn(path) {
     return isMissing(error) ? {} : "unreadable";
   }
   try {
-    // The SDK takes an empty file for an empty object.
+    // For the SDK, an empty file is an empty object.
     const value = text === "" ? {} : JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? value : "not_json";
   } catch {

@@ -1,5 +1,5 @@
-// What of Pi's `settings.json` counts for a session: a fixed list of names, each with its type and range. Whatever else
-// stands there is Pi's own business. No name that could widen what a session may do is on the list.
+// Which parts of Pi's `settings.json` count for a session: a fixed list of names, each with its type and range. Everything
+// else is ignored. The list has no name that could widen what a session may do.
 // `docs/runtime.md` has the same list with Pi's defaults.
 
 import { isProxyAddress } from "./network.mjs";
@@ -8,11 +8,11 @@ import { isProxyAddress } from "./network.mjs";
 /** @typedef {{ [name: string]: Rule }} Table */
 /** @typedef {((value: unknown) => boolean) | Table} Rule */
 
-/** What Pi takes when there is no setting, milliseconds. */
+/** Pi's value without a setting, milliseconds. */
 const DEFAULT_IDLE_TIMEOUT_MS = 300_000;
-/** The longest that a timer of Node's can wait; one that shall wait longer ends at once. */
+/** The longest wait that a timer of Node's can hold. With a longer one it would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Each may be billed. */
+/** The most retries: each may be billed. */
 const MAX_RETRIES = 100;
 
 /** @type {Rule} */
@@ -36,7 +36,7 @@ const RULES = {
     maxRetries: retries,
     baseDelayMs: milliseconds,
     maxAgentDelayMs: milliseconds,
-    // An old name of `provider.maxRetryDelayMs`, which the SDK still takes.
+    // The old name of `provider.maxRetryDelayMs`. The SDK still takes it.
     maxDelayMs: milliseconds,
     provider: { timeoutMs: milliseconds, maxRetries: retries, maxRetryDelayMs: milliseconds },
   },
@@ -49,7 +49,7 @@ const RULES = {
 };
 
 /**
- * The settings that count, or nothing if one of them has a value that it cannot have.
+ * The settings that count, or nothing if one of them has an impossible value.
  * @param {unknown} value what `settings.json` holds
  * @returns {Settings | undefined}
  */
@@ -58,7 +58,7 @@ export function chosenSettings(value) {
 }
 
 /**
- * As Pi reads it: 0 or `"disabled"` for no limit, also numbers as text.
+ * Read as Pi reads it: 0 or `"disabled"` means no limit, and a number may be a text.
  * @param {unknown} value
  * @returns {number | undefined} milliseconds, or nothing if it is no such value
  */

@@ -1,5 +1,5 @@
-// The directory of a search, held open, and the judgement of what a search has found: ripgrep goes by paths, and what
-// was a directory when it was looked at may be a link out of the workspace when its files are read.
+// The directory of a search, held open, and the check of what the search has found. Ripgrep uses paths, so a directory that
+// was looked at may have become a link out of the workspace by the time its files are read.
 
 import { constants } from "node:fs";
 import { lstat, open, stat } from "node:fs/promises";
@@ -9,9 +9,9 @@ import { realLocation } from "./real_location.mjs";
 /** @typedef {import("node:fs/promises").FileHandle} FileHandle */
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Of a file in UTF-16, which ripgrep shows as UTF-8. */
+/** How much of a file in UTF-16 is read to compare it: ripgrep shows such a file as UTF-8. */
 const MAX_TRANSLATED_BYTES = 8 * 1024 * 1024;
-/** What a name that is not UTF-8 turns into; nothing can be looked up by it. */
+/** A name that is not UTF-8 has this character in it. No file can be found by such a name. */
 const REPLACEMENT = "\uFFFD";
 
 export class Pinned {
@@ -34,8 +34,8 @@ export class Pinned {
   }
 
   /**
-   * A directory that is open and known to be the one at this place. A process is started in the directory itself where
-   * the system has a path for that, so that it does not matter what becomes of the place.
+   * A directory that is open and certainly the one at this place. If the system has a path for an open directory, a
+   * process is started in that, and later changes of the place do not matter.
    * @param {FileHandle} handle
    * @param {string} real
    * @param {boolean} isBounded
@@ -52,7 +52,7 @@ export class Pinned {
   }
 
   /**
-   * Those of the entries that are where they were found, with no link on the way.
+   * The entries that are still where they were found, with no link on the way.
    * @template T
    * @param {T[]} entries
    * @param {(entry: T) => string} pathOf relative to this directory
@@ -73,7 +73,7 @@ export class Pinned {
   }
 
   /**
-   * Whether each of these texts stands in the file at its offset. What ripgrep has read elsewhere does not.
+   * Whether each of these texts stands in the file at its offset. A text that ripgrep has read elsewhere does not.
    * @param {Buffer} name of the file, relative to this directory
    * @param {{ offset: number, text: Buffer }[]} lines
    * @returns {Promise<boolean>}

@@ -1,10 +1,10 @@
-// The ranges of `read` that its stream does not take, because they are fractions or count from the end. The SDK would
-// pick them from an array of all lines, which no bound on the size of a file makes small.
+// The ranges of `read` that cannot be read as a stream: fractions, and counts from the end. The SDK picks them from an
+// array of all lines, which may be huge even for a file of bounded size.
 
 /** @typedef {{ offset?: number, limit?: number }} Range */
 
 /**
- * The whole numbers that select the same lines, as slicing an array does.
+ * The whole numbers that select the same lines as slicing an array would.
  * @param {Range} range `offset` counts from 1
  * @returns {Range | "from the end"} the latter if that depends on how many lines there are
  */

@@ -6,8 +6,8 @@ import { dirname, join, sep } from "node:path";
 const MAX_LINKS = 40;
 
 /**
- * The path with every symlink resolved. Parts that do not exist are kept, so that a link that leads nowhere outside
- * is not told apart from one that leads somewhere. Throws if there are too many.
+ * The path with every symlink resolved. Parts that do not exist are kept, so that nothing tells whether the target of a
+ * link to outside exists. Throws if there are too many links.
  * @param {string} path absolute
  */
 export async function realLocation(path) {

@@ -1,4 +1,4 @@
-// What a host does when it has had nothing to do for a moment: it gives memory back, and sleeps until it is spoken to.
+// What a host does after a moment without work: it gives memory back, and then sleeps until it is spoken to.
 //
 // V8 has a timer for this (`--memory-reducer`, off here). It waits eight seconds and collects several times on all
 // threads: a host would hold the memory until then, and wake up dozens of times long after its last turn.
@@ -8,7 +8,7 @@ import { runInNewContext } from "node:vm";
 
 /** After the last work, before memory is given back. */
 const QUIET_MS = 250;
-/** So much is worth a pause of a tenth of a second: fifty sessions after three turns each had 60 MiB to give back. */
+/** So much memory is worth a pause of a tenth of a second: fifty sessions had 60 MiB to give back after three turns each. */
 const WORTH_BYTES = 16 * 1024 * 1024;
 
 /** @returns {() => void} */
@@ -16,7 +16,7 @@ function collector() {
   setFlagsFromString("--expose-gc");
   const collect = /** @type {(how: object) => void} */ (runInNewContext("gc"));
   setFlagsFromString("--no-expose-gc");
-  // The only kind that also returns the emptied pages to the system.
+  // No other kind of collection returns the emptied pages to the system.
   return () => collect({ type: "major", execution: "sync", flavor: "last-resort" });
 }
 
@@ -56,7 +56,7 @@ export class Rest {
     }
   }
 
-  /** Puts the rest off: something has just happened. */
+  /** Starts the wait anew, because something has just happened. */
   disturb() {
     clearTimeout(this.#timer);
     if (this.#working === 0) this.#timer = setTimeout(() => this.#begin(), this.#quietMs).unref();

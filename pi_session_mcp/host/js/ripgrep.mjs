@@ -1,4 +1,4 @@
-// Ripgrep, in a process that a search can end: by time, by memory, when it has enough, and when its turn is aborted.
+// Ripgrep, in a process that ends when the search takes too much time or memory, has enough, or belongs to an aborted turn.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
@@ -7,9 +7,9 @@ import { isAbsolute, join } from "node:path";
 import { MAX_SEARCH_KIB, MAX_SEARCH_MS, NO_RIPGREP } from "./bounds.mjs";
 
 const MAX_COMPLAINT_BYTES = 4096;
-/** Longer than a path and what is shown of a line; of a longer record, the beginning is kept. */
+/** Longer than a path and what is shown of a line. Only the beginning of a longer record is kept. */
 const MAX_RECORD_BYTES = 16 * 1024;
-/** The shell's way to set a limit that Node cannot set. Where the system does not know this one, there is none. */
+/** Node cannot set this limit, so a shell does. If the system does not know it, there is no limit. */
 const LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"';
 const ABORTED_BY_ITSELF = 134;
 
@@ -31,7 +31,7 @@ const ABORTED_BY_ITSELF = 134;
  */
 
 /**
- * Where `rg` is: on `PATH`, or where Pi keeps the one that it has downloaded itself.
+ * Where `rg` is: on `PATH`, or where Pi keeps the `rg` that it has downloaded.
  * @param {string} agentDir
  */
 export async function findRipgrep(agentDir) {
@@ -47,7 +47,7 @@ export async function findRipgrep(agentDir) {
   throw new Error(NO_RIPGREP);
 }
 
-/** Splits a stream into records, each without its delimiter, of which no more than a bounded beginning is kept. */
+/** Splits a stream into records without their delimiters. Only a bounded beginning of each record is kept. */
 export class Records {
   #delimiter;
   /** @type {Buffer[]} */
@@ -108,7 +108,7 @@ export class Run {
       const room = MAX_COMPLAINT_BYTES - this.#complaint.length;
       if (room > 0) this.#complaint = Buffer.concat([this.#complaint, chunk.subarray(0, room)]);
     });
-    // It reads no further when it has enough.
+    // Ripgrep reads no further when it has enough.
     stdin?.on("error", () => {});
     const late = setTimeout(() => this.stop("late"), withinMs);
     const abort = () => this.stop("aborted");
@@ -121,7 +121,7 @@ export class Run {
   }
 
   /**
-   * Gives it something to search in, and holds `source` up while it has enough of it.
+   * Gives ripgrep something to search in, and pauses `source` while ripgrep has enough to read.
    * @param {string} text
    * @param {Run} source
    */
@@ -133,7 +133,7 @@ export class Run {
     stdin.once("drain", () => output?.resume());
   }
 
-  /** Says that there is no more to search in. */
+  /** Tells ripgrep that there is no more to search in. */
   finish() {
     this.#child.stdin?.end();
   }
@@ -143,7 +143,7 @@ export class Run {
     if (this.#stopped) return;
     this.#stopped = why;
     this.#child.kill("SIGKILL");
-    // What is still in the pipe is not wanted.
+    // The rest in the pipe is not wanted.
     this.#child.stdout?.destroy();
   }
 

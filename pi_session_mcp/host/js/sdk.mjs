@@ -1,4 +1,4 @@
-// The Pi SDK as a module: what of it is used, and how it is loaded.
+// The Pi SDK as a module: which exports are used, and how it is loaded.
 
 import { pathToFileURL } from "node:url";
 import { Failure } from "./errors.mjs";
@@ -25,7 +25,7 @@ const EXPORTS = [
 ];
 
 /**
- * The SDK from its one-file form, if that is whole, else from its published entry.
+ * The SDK, loaded from its one-file form if that is whole, otherwise from its published entry.
  * @param {string} entry
  * @param {string | null | undefined} bundle
  * @returns {Promise<{ sdk: any, whole: boolean }>} whatever it exports, which the server judges; `whole` for one file

@@ -1,4 +1,4 @@
-// Whether a model runtime has what a profile selects: the questions before a session's creation, and the doctor's.
+// Whether a model runtime has what a profile selects. A session's creation and the doctor ask the same questions.
 
 import { Failure } from "./errors.mjs";
 
@@ -25,7 +25,7 @@ export async function isFound(modelRuntime, step, { provider, model }, signal) {
       await refuseUnusable(modelRuntime, provider, known, signal);
       return false;
     case "get_auth":
-      // What it resolves to holds the key, and goes no further than this line.
+      // The result holds the key, so it must not leave this line.
       return known !== undefined && (await modelRuntime.getAuth(known, { signal })) !== undefined;
     case "availability": {
       const available = await modelRuntime.getAvailable(provider, { signal });
@@ -35,8 +35,8 @@ export async function isFound(modelRuntime, step, { provider, model }, signal) {
 }
 
 /**
- * Throws when there is a credential that comes to nothing: a command that fails, a variable that is not set, a login that
- * is none any more. The SDK says no to it just as to one that is not there.
+ * Throws when there is a credential that cannot be used: its command fails, its variable is not set, or its login is no
+ * longer valid. The SDK gives the same answer as for a credential that does not exist.
  * @param {ModelRuntime} modelRuntime
  * @param {string} provider
  * @param {import("./sdk.d.ts").Model | undefined} model

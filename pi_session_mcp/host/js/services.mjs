@@ -12,7 +12,7 @@ import { guardTranspiled } from "./transpiled.mjs";
 /** @typedef {import("./context.mjs").ContextFile} ContextFile */
 /** @typedef {import("./sdk.d.ts").Stores} Stores */
 
-/** No directory can be made below a device, so nothing in it can ever replace Pi's system prompt. */
+/** No directory can be made below a device, so no file there can ever replace Pi's system prompt. */
 const PRIVATE_AGENT_DIRECTORY = "/dev/null/pi-session-mcp";
 
 /**
@@ -65,8 +65,8 @@ function sendThrough(modelRuntime, variables) {
 }
 
 /**
- * Names the providers for which something is stored, also where one entry is `null`: the SDK would name none then, and
- * nobody could tell a login that is missing from one that is damaged.
+ * Names all providers for which something is stored. If one entry is `null`, the SDK would name none, and a damaged login
+ * would look like a missing one.
  * @param {import("./sdk.d.ts").ModelRuntime} modelRuntime
  * @param {Record<string, unknown>} auth what `auth.json` holds
  */
@@ -75,7 +75,7 @@ function nameStored(modelRuntime, auth) {
 }
 
 /**
- * A runtime of its own for each session: fresh credentials and models, and no other's registrations.
+ * A runtime of its own for each session, with fresh credentials and models, and without registrations of other sessions.
  * @param {Sdk} sdk
  * @param {AbortSignal} signal
  * @param {Stores} [stores]
@@ -87,7 +87,7 @@ async function makeModelRuntime(sdk, signal, stores) {
 }
 
 /**
- * Nothing discovered, also not in the package of an extension, and no system prompt but Pi's own.
+ * Resources without any discovery, also in packages of extensions, and with no system prompt but Pi's own.
  * @param {ContextFile[]} agentsFiles
  */
 function isolatedResources(agentsFiles) {

@@ -1,4 +1,4 @@
-// One Pi session, from `load` to `dispose`. Python decides what happens; this does it, one step at a time.
+// One Pi session, from `load` to `dispose`. The server decides what happens, and this does it, one step at a time.
 
 import { isAbsolute } from "node:path";
 import { setImmediate as nextTick } from "node:timers/promises";
@@ -29,7 +29,7 @@ export class Session {
   #send;
   #calls;
   #apart;
-  /** How the session's requests leave the host; each request of the server's is to run on it. */
+  /** How requests of the session leave the host. Everything that the server asks for has to run on it. */
   route;
   /** @type {Stage} */
   #stage = "new";
@@ -121,7 +121,7 @@ export class Session {
   }
 
   /**
-   * Where extensions stand among the entries; no path leaves this process.
+   * The places of extensions among the entries: no path leaves this process.
    * @param {unknown[]} paths
    */
   #places(paths) {
@@ -183,7 +183,7 @@ export class Session {
   }
 
   /**
-   * Makes the one session that was asked for; an extension that would replace it gets an error.
+   * Makes the session that was asked for. An extension that tries to replace it gets an error.
    * @param {object} selection
    * @returns {import("./sdk.d.ts").RuntimeFactory}
    */
@@ -225,7 +225,7 @@ export class Session {
   }
 
   /**
-   * Has the server run a granted tool; an abort of the turn and the end of the session end the wait.
+   * Has the server run a granted tool. An abort of the turn or the end of the session ends the wait.
    * @param {{ tool: string, arguments: string, given: string }} call
    * @param {AbortSignal | undefined} signal
    */
@@ -255,11 +255,11 @@ export class Session {
         resolve({ preflight: word });
       };
       const preflightResult = (/** @type {string} */ word) => {
-        // Nothing else keeps a disposed session from sending its request.
+        // Without this, a disposed session would still send its request.
         if (this.#gone.signal.aborted) throw new Error("disposed");
         const late = answered;
         if (!late) answer(WORDS.includes(word) ? word : "rejected");
-        // The SDK forgets an abort that came before the run; a run that nobody knows of must not go on either.
+        // The SDK forgets an abort that came before the run. A run that the server does not know of must not go on either.
         if (late || turn.aborted || !WORDS.includes(word)) void this.#abortRun(session);
       };
       turn.done = session.prompt(text, { expandPromptTemplates: false, source: "rpc", preflightResult }).then(
@@ -292,7 +292,7 @@ export class Session {
   }
 
   /**
-   * Ends the session at whatever stage it is, once; what is still unanswered is answered first.
+   * Ends the session once, at any stage. First it answers all requests that are still open.
    * @returns {Promise<void>}
    */
   dispose() {
@@ -310,15 +310,15 @@ export class Session {
     const turn = this.#turn;
     if (this.#runtime) await this.#runtime.dispose();
     else if (this.#session) {
-      // Not awaited: it is there to keep a retry from going on, and dispose is what ends the run.
+      // Not awaited: it only stops a retry, and `dispose` ends the run.
       void this.#abortRun(this.#session);
       this.#session.dispose();
     }
-    // One that has not started never will, and what holds it back may be a hook that hangs.
+    // A turn that has not started never will, and a hook that hangs may be the reason.
     if (turn?.started) await turn.done;
     await commandsEnded;
     await this.#outputs.remove();
-    // A refresh may have spent a refresh token whose successor is not written yet.
+    // A refresh may have used up a refresh token, and the new one may not be written yet.
     await this.#services?.modelRuntime.settleCredentialWrites();
     this.route.close();
   }
@@ -349,7 +349,7 @@ export class Session {
   }
 
   /**
-   * Runs one step of the creation, which goes from one stage to the next.
+   * Runs one step of the creation, which leads from one stage to the next.
    * @param {Stage} from
    * @param {Stage} to
    * @param {() => Promise<object>} run
@@ -367,7 +367,7 @@ export class Session {
   }
 
   /**
-   * The result, or a failure as soon as the session is disposed of: every request is answered, and none afterwards.
+   * The result, or a failure as soon as the session is disposed of: each request is answered before that, and none after it.
    * @template T
    * @param {Promise<T>} result
    * @returns {Promise<T>}

@@ -1,10 +1,10 @@
-// What a model is told about an error. The SDK's sentences name what the model itself has given; those of the system and
-// of Node name places that are nobody's business, such as where a program is installed.
+// What a model is told about an error. Sentences of the SDK name what the model itself has given. Those of the system and
+// of Node name places that a model must not learn, such as where a program is installed.
 
 import { getSystemErrorMap } from "node:util";
 import { MAX_TOLD_UNITS, OPERATION_FAILED } from "./bounds.mjs";
 
-/** A path of the system in a sentence of the SDK's that has one of the system in it. */
+/** A sentence of the system that names a path, perhaps within a sentence of the SDK. */
 const BY_THE_SYSTEM = /^(.*: )?([A-Z][A-Z0-9]+): ([a-z ,]+?), \w+ '/s;
 
 /** @param {unknown} error @returns {Error} */

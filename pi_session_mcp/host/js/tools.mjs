@@ -1,4 +1,4 @@
-// Pi's built-in tools as definitions of our own, so that no extension can replace one, with guarded file access.
+// Pi's built-in tools as definitions of our own, with guarded file access. No extension can replace a tool that is ours.
 
 import { MAX_CALLS } from "./bounds.mjs";
 import { bashTool } from "./commands.mjs";
@@ -11,7 +11,7 @@ import { Turnstile } from "./turnstile.mjs";
 /** `root` bounds the file tools; undefined does not. @typedef {{ cwd: string, root: string | undefined, autoResizeImages: boolean }} Place */
 
 /**
- * The definitions of those of the names that are built-in tools.
+ * The definitions of the built-in tools among the names.
  * @param {Sdk} sdk
  * @param {string[]} names
  * @param {Place} place
@@ -30,8 +30,8 @@ export function builtinTools(sdk, names, place, { outputs, commands, apart }) {
 }
 
 /**
- * What the system says when a command cannot be started or its output cannot be kept is told without the place; what the
- * command itself says stays as it is.
+ * When a command cannot be started or its output cannot be kept, the system's sentence is told without the place. What the
+ * command itself says is not changed.
  * @param {ToolDefinition} bash
  * @returns {ToolDefinition}
  */

@@ -1,5 +1,5 @@
-// The SDK transpiles extensions with jiti, which keeps the result at a known name below the temporary directory and runs
-// it the next time. Where somebody else could have put it there, it is not kept.
+// The SDK transpiles extensions with jiti. That keeps the result under a known name below the temporary directory, and runs
+// it the next time. If another user could have put a file there, nothing is kept.
 
 import { lstatSync, mkdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,15 +9,15 @@ const OTHERS_WRITE = 0o022;
 const WORLD_WRITES = 0o002;
 const STICKY = 0o1000;
 
-/** Has nothing run from the cache of transpiled extensions unless only we and root can have written it. */
+/** Turns jiti's cache off, unless only we and root can have written it. */
 export function guardTranspiled() {
   const directory = join(tmpdir(), "jiti");
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch {
-    // It is there already, or cannot be made; what counts is what is there now.
+    // It is there already, or it cannot be made. What is there now is judged below.
   }
-  // jiti reads this variable each time. A command of ours that uses jiti loses nothing but its cache.
+  // jiti reads this variable each time. A command that we start and that uses jiti only loses its cache.
   if (!isOurs(directory)) process.env.JITI_FS_CACHE = "false";
 }
 

@@ -1,4 +1,4 @@
-// A bounded number of calls at the same time; the others wait in the order in which they came.
+// Lets a bounded number of calls run at the same time. The others wait in the order in which they came.
 
 import { ABORTED } from "./bounds.mjs";
 
