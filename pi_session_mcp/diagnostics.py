@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import Selection
 
 
 class Event(StrEnum):

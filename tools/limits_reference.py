@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pi_session_mcp.bridge import allowance, images, judge_program, outbox, results, servers
 from pi_session_mcp.bridge import catalog as bridge_catalog
 from pi_session_mcp.bridge import frames as bridge_frames
-from pi_session_mcp.config import model, pin, rules
+from pi_session_mcp.config import model, rules
 from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.extensions import dependencies, entries, manifest
 from pi_session_mcp.host import client, protocol
@@ -22,6 +22,7 @@ from pi_session_mcp.sessions import answer, registry, session
 from pi_session_mcp.sessions.hosted import hosted_session
 from pi_session_mcp.setup import guardian, ownership
 from pi_session_mcp.setup.clients import base
+from pi_session_mcp.terms import pin, strict_json
 from tools import waits
 from tools.generated import Generated
 
@@ -114,8 +115,8 @@ def _configuration() -> tuple[Bound, ...]:
     refused = "the file is refused"
     return (
         Bound("the file", size(rules.MAX_FILE_BYTES), refused),
-        Bound("depth of nesting", f"{rules.MAX_NESTING}", refused),
-        Bound("characters of a number", f"{rules.MAX_NUMBER_CHARACTERS}", refused),
+        Bound("depth of nesting", f"{strict_json.MAX_NESTING}", refused),
+        Bound("characters of a number", f"{strict_json.MAX_NUMBER_CHARACTERS}", refused),
         Bound("external MCP servers of a profile", f"{model.MAX_SERVERS}", refused),
         Bound("granted tools of a profile", f"{model.MAX_GRANTS}", refused),
         Bound("arguments of an external MCP server", f"{model.MAX_ARGUMENTS}", refused),

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pi_session_mcp.config.tool_names import exposed_name
 from pi_session_mcp.errors import Code, Refusal, Stage
+from pi_session_mcp.terms.tool_names import exposed_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

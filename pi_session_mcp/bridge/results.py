@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pi_session_mcp.bridge.images import MAX_IMAGES, Image, decoded, named_type, shown_type
-from pi_session_mcp.config.strict_json import Parsed, parse
+from pi_session_mcp.terms.strict_json import Parsed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,10 +11,11 @@ import typer
 
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Facts, Json, Line, Mark, Outcome, Show
-from pi_session_mcp.cli.selecting import LEVELS, VARIABLE, Named, Stop, failed, misuse, select
+from pi_session_mcp.cli.selecting import Named, Stop, failed, misuse, select
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.text import utf8_text
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import THINKING_LEVELS, Selection
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ class Wanted:
 
 def complete_level(incomplete: str) -> list[str]:
     """The thinking levels that begin with what was typed."""
-    return [level for level in LEVELS if level.startswith(incomplete)]
+    return [level for level in THINKING_LEVELS if level.startswith(incomplete)]
 
 
 def complete_file() -> list[str]:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.outcome import Answer, Facts, Line, Mark, Misuse, Outcome
 from pi_session_mcp.errors import ExitStatus
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import THINKING_LEVELS, Selection
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from pi_session_mcp.runtime.known_models import Known
 
-LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 
 _TRY: Final = "Try: pi-session-mcp config init --help"
 _NO_LEVEL: Final = "The thinking level is unknown."
@@ -59,8 +58,8 @@ class _Choice:
 
 def select(named: Named, known: Known, *, asking: bool) -> Selection:
     """The whole selection; `asking` says whether somebody can be asked. Raises `Stop`."""
-    if named.thinking_level not in (None, *LEVELS):
-        raise misuse(_NO_LEVEL, "thinking_level_invalid", "levels", LEVELS, meant=named.thinking_level)
+    if named.thinking_level not in (None, *THINKING_LEVELS):
+        raise misuse(_NO_LEVEL, "thinking_level_invalid", "levels", THINKING_LEVELS, meant=named.thinking_level)
     if not known.has_catalogue and not named.allow_unlisted and not _lists(known, named):
         raise _catalogue_missing()
     provider = _chosen(_provider(known, asking=asking), named.provider, named, asking=asking)
@@ -112,7 +111,7 @@ def _model(known: Known, provider: str, *, asking: bool) -> _Choice:
 def _level(known: Known, provider: str, model: str, named: Named, *, asking: bool) -> str:
     """Pi's own default where the model has it, else what comes near; medium for a model that nobody knows."""
     described = known.model(provider, model)
-    levels = LEVELS if described is None else described.levels
+    levels = THINKING_LEVELS if described is None else described.levels
     usual = described.usual_level if described else "medium"
     clear = known.default_level if known.default_level in levels else usual
     return _chosen(_Choice("thinking level", levels, levels, None, clear), named.thinking_level, named, asking=asking)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from pi_session_mcp.terms.variable import VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,7 +23,7 @@ class Environment(BaseSettings):
         case_sensitive=True, env_prefix="", env_file=None, secrets_dir=None, extra="ignore", frozen=True
     )
 
-    config: Any = Field(default="", validation_alias="PI_SESSION_MCP_CONFIG")
+    config: Any = Field(default="", validation_alias=VARIABLE)
 
     @property
     def path(self) -> str:

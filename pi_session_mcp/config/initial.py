@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pi_session_mcp.selection import Selection
+    from pi_session_mcp.terms.selection import Selection
 
 READ_ONLY_PROFILE: Final = "read-only"
 CODING_PROFILE: Final = "coding"

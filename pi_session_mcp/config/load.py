@@ -16,15 +16,16 @@ from pi_session_mcp.config.model import Configuration, Document, RuntimeOverride
 from pi_session_mcp.config.pointer import Breach, first_in_document, show
 from pi_session_mcp.config.reading import read_once
 from pi_session_mcp.config.rules import Rule
-from pi_session_mcp.config.strict_json import Parsed, TextFlaw, TreeFlaw, parse
 from pi_session_mcp.errors import ConfigCode
 from pi_session_mcp.platform.text import path_text
+from pi_session_mcp.terms.strict_json import Parsed, TextFlaw, TreeFlaw, parse
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pi_session_mcp.config.place import Place
-    from pi_session_mcp.config.strict_json import Tree
+    from pi_session_mcp.terms.strict_json import Tree
 
 __all__ = [
     "ConfigError",
@@ -35,7 +36,6 @@ __all__ = [
     "place_for_operator",
 ]
 
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 
 KNOWN_FIELDS: Final = frozenset(
     field.alias for part in Strict.__subclasses__() for field in part.model_fields.values() if field.alias is not None
@@ -109,8 +109,8 @@ def interpret(text: bytes, directory: Path) -> Configuration:
 
 def _refuse_flaw(flaw: TextFlaw | TreeFlaw) -> ConfigError:
     if isinstance(flaw, TextFlaw):
-        return ConfigError(ConfigCode.INVALID, flaw.rule, line=flaw.line, column=flaw.column)
-    return ConfigError(ConfigCode.INVALID, flaw.rule, pointer=show(flaw.path, KNOWN_FIELDS))
+        return ConfigError(ConfigCode.INVALID, Rule[flaw.fault.name], line=flaw.line, column=flaw.column)
+    return ConfigError(ConfigCode.INVALID, Rule[flaw.fault.name], pointer=show(flaw.path, KNOWN_FIELDS))
 
 
 def _validated(tree: Tree) -> Document | ConfigError:

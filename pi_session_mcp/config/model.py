@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlia
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
-from pi_session_mcp.config import pin
 from pi_session_mcp.config.checks import ENTRY_BY_ENTRY, SEALED, broken, matching, no_entries, only, repeats, sized
 from pi_session_mcp.config.pointer import ALIAS_PATTERN, Breach
 from pi_session_mcp.config.rules import Rule
-from pi_session_mcp.config.tool_names import exposed_name
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms import pin
+from pi_session_mcp.terms.selection import Selection, ThinkingLevel
+from pi_session_mcp.terms.tool_names import exposed_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +77,6 @@ Flag: TypeAlias = Annotated[bool, only(Rule.TRUE_OR_FALSE)]
 
 PermissionProfile: TypeAlias = Literal["read-only", "coding"]
 FileAccess: TypeAlias = Literal["workspace", "user"]
-ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class Strict(BaseModel):

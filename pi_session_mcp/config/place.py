@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.platform.paths import home_directory
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 _BASE: Final = "XDG_CONFIG_HOME"
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from pi_session_mcp.config.rules import Rule
-    from pi_session_mcp.config.strict_json import Path, Tree
+    from pi_session_mcp.terms.strict_json import Path, Tree
 
 ALIAS_PATTERN: Final = "[a-z][a-z0-9_-]{0,63}"
 

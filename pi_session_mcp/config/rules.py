@@ -9,8 +9,6 @@ from enum import StrEnum
 from typing import Final
 
 MAX_FILE_BYTES: Final = 1024 * 1024
-MAX_NESTING: Final = 32
-MAX_NUMBER_CHARACTERS: Final = 64
 
 
 class Rule(StrEnum):

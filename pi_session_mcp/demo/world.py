@@ -23,6 +23,7 @@ from pi_session_mcp.demo.model import (
     Stall,
     write_agent_directory,
 )
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,7 +81,7 @@ class World:
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The server's environment: a few of our variables, as a client passes them on, and no credential."""
         kept = {name: environ[name] for name in _PASSED_ON if name in environ}
-        return kept | {"PI_SESSION_MCP_CONFIG": str(self.root / "config.json"), "TMPDIR": str(self.temporary)}
+        return kept | {VARIABLE: str(self.root / "config.json"), "TMPDIR": str(self.temporary)}
 
     def files(self) -> dict[str, str]:
         """The text of each file in the workspace, by its path there."""

@@ -28,6 +28,7 @@ from pi_session_mcp.doctor.facts import (
     Workspace,
 )
 from pi_session_mcp.platform.directory import Directory
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _Seen = TypeVar("_Seen")
 _Otherwise = TypeVar("_Otherwise")
 
-_VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 _OK: Final = "ok"
 
 
@@ -139,7 +139,7 @@ def _look_at_configuration(world: World) -> tuple[Place | None, facts.Configurat
     from pi_session_mcp.config.load import load
     from pi_session_mcp.config.place import place_to_read
 
-    place = place_to_read(world.environ.get(_VARIABLE, ""), world.environ, world.cwd)
+    place = place_to_read(world.environ.get(VARIABLE, ""), world.environ, world.cwd)
     if place is None:
         return None, Unnamed(), None
     try:
@@ -395,7 +395,7 @@ def _resolved(loaded: Configuration, agent_directory: Path) -> tuple[Pinned, ...
 
 
 def _without_status(loaded: Configuration, status: str | None) -> tuple[Pinned, ...]:
-    from pi_session_mcp.config import pin
+    from pi_session_mcp.terms import pin
 
     profiles: Any = loaded.execution_profiles.items()
     return tuple(

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pi_session_mcp.errors import Code
-from pi_session_mcp.extensions import pin
 from pi_session_mcp.extensions.outcomes import OK, VERDICTS, Condition, Fault
 from pi_session_mcp.extensions.resolve import Place, judge
+from pi_session_mcp.terms import pin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.config.model import Configuration
-    from pi_session_mcp.extensions.pin import Pin
+    from pi_session_mcp.terms.pin import Pin
 
 
 @dataclass(frozen=True, slots=True)

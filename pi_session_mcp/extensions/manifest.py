@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pi_session_mcp.extensions.outcomes import Condition, Unusable
-from pi_session_mcp.platform.reading import OPEN_FLAGS
+from pi_session_mcp.platform.reading import NotRegular, TooLarge, read_seen
 
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
 
 MANIFEST: Final = "package.json"
@@ -39,12 +38,10 @@ def read_manifest(directory: Path) -> tuple[dict[str, Any], Identity]:
     Raises `Unusable` when it is no regular file, too large or no object, else `OSError`, `ValueError` or
     `RecursionError`.
     """
-    descriptor = os.open(directory / MANIFEST, OPEN_FLAGS)
-    with os.fdopen(descriptor, "rb") as file:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > MAX_MANIFEST_BYTES:
-            _refuse()
-        text = file.read(MAX_MANIFEST_BYTES + 1)
+    try:
+        text, seen = read_seen(directory / MANIFEST, max_bytes=MAX_MANIFEST_BYTES)
+    except (NotRegular, TooLarge):
+        _refuse()
     # Some editors begin a file with a byte order mark; npm and Pi do not mind it.
     manifest = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
     if not isinstance(manifest, dict):

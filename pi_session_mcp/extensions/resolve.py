@@ -21,7 +21,7 @@ from pi_session_mcp.platform.paths import is_below
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pi_session_mcp.extensions.pin import Pin
+    from pi_session_mcp.terms.pin import Pin
 
 _UNREADABLE: Final = (OSError, ValueError, RecursionError)
 """Not to be read, a path that no file can have, no JSON, or nested beyond reason: fail closed."""

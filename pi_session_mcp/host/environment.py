@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.runtime.environment import without_node_options
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _DROPPED: Final = frozenset(
     {
         "PI_PACKAGE_DIR",  # moves the SDK's own assets (1.6.0, dist/config.js)
-        "PI_SESSION_MCP_CONFIG",  # a host does not need it, and commands of bash would see it
+        VARIABLE,  # a host does not need it, and commands of bash would see it
         "RIPGREP_CONFIG_PATH",  # may hold --pre COMMAND
     }
 )

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic_core import from_json
 
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import Selection
 
 PROTOCOL_VERSION: Final = 1
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.platform.reading import read_regular
+from pi_session_mcp.terms.selection import THINKING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-THINKING_LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 _BY_PREFERENCE: Final = ("medium", "high", "low", "xhigh", "max", "minimal", "off")
 _ONLY_IF_MAPPED: Final = frozenset({"xhigh", "max"})
 _MAX_BYTES: Final = 16 * 1024 * 1024

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.platform.files import is_program, others_can_write, private_directory
+from pi_session_mcp.platform.reading import read_regular
 from pi_session_mcp.platform.text import utf8_text
 from pi_session_mcp.runtime.overrides import Asked, untrusted_directories
 from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
@@ -167,10 +167,7 @@ def _manifest(package: Path) -> tuple[str | None, str | None]:
     """Name and version in a package directory's manifest, `None` for what is not there or not a string."""
     path = package / "package.json"
     try:
-        seen = path.stat()
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _MANIFEST_LIMIT_BYTES:
-            return None, None
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(read_regular(path, max_bytes=_MANIFEST_LIMIT_BYTES))
     except (OSError, ValueError, RecursionError):
         return None, None
     if not isinstance(manifest, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from pi_session_mcp.platform.files import can_make, others_can_write, write_durably
 from pi_session_mcp.platform.paths import fixed_data_directory, home_directory
+from pi_session_mcp.platform.reading import read_seen
 from pi_session_mcp.runtime.problem import RuntimeCode, RuntimeProblem
 from pi_session_mcp.runtime.versions import SDK_NAME
 
@@ -154,15 +154,11 @@ def _owner(prefix: Path) -> frozenset[int]:
 def _read(place: Place, *, trusted_owners: frozenset[int]) -> Record | None:
     path = place.record_file
     try:
-        seen = path.lstat()
+        content, _ = read_seen(path, max_bytes=_RECORD_LIMIT_BYTES, flags=os.O_NOFOLLOW)
+        if others_can_write(path, trusted_owners=trusted_owners, anchor=place.anchor):
+            raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
+        return Record.model_validate_json(content)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
-        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING) from None
-    sound = stat.S_ISREG(seen.st_mode) and seen.st_size <= _RECORD_LIMIT_BYTES
-    if not sound or others_can_write(path, trusted_owners=trusted_owners, anchor=place.anchor):
-        raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
-    try:
-        return Record.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING) from None

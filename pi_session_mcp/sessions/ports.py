@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pi_session_mcp.config.model import ExecutionProfile
-    from pi_session_mcp.selection import Selection
     from pi_session_mcp.sessions.outcome import Outcome
+    from pi_session_mcp.terms.selection import Selection
 
 
 class Preflight(StrEnum):

@@ -11,9 +11,9 @@ from pi_session_mcp.sessions.state import SessionState, TurnState
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pi_session_mcp.selection import Selection
     from pi_session_mcp.sessions.outcome import Outcome
     from pi_session_mcp.sessions.state import LastError
+    from pi_session_mcp.terms.selection import Selection
 
 TURN_FAILED: Final = {"code": "turn_failed", "message": "Pi turn failed"}
 

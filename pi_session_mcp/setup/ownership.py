@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.alias_generators import to_camel
 
 from pi_session_mcp.platform.files import sync_directory, write_durably
+from pi_session_mcp.platform.reading import read_seen
 from pi_session_mcp.setup.targets import ALL_TARGETS, Target
 
 if TYPE_CHECKING:
@@ -184,16 +185,10 @@ def _members(book: Book) -> dict[str, Any]:
 
 
 def _read_own_file(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        seen = os.fstat(file.fileno())
-        ours = stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid() and seen.st_nlink == 1
-        if not ours or stat.S_IMODE(seen.st_mode) != _MODE or seen.st_size > MAX_BYTES:
-            raise PermissionError
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise PermissionError
-    return content
+    def is_ours(seen: os.stat_result) -> bool:
+        return seen.st_uid == os.geteuid() and seen.st_nlink == 1 and stat.S_IMODE(seen.st_mode) == _MODE
+
+    return read_seen(path, max_bytes=MAX_BYTES, flags=os.O_NOFOLLOW, is_fine=is_ours)[0]
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.terms.variable import VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VARIABLE: Final = "PI_SESSION_MCP_CONFIG"
 ARGUMENTS: Final = ("serve",)
 
 PASSED_ON: Final = frozenset(

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, assert_never
 from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Seen
 from pi_session_mcp.setup.ownership import Book, OwnershipUnavailable, Previous, Record
 from pi_session_mcp.setup.plan import Act, Do, Scene, Settled
-from pi_session_mcp.setup.registration import VARIABLE
 from pi_session_mcp.setup.result import Relation, SetupCode, Status
 from pi_session_mcp.setup.same import is_same_place, leads_to_the_same
 from pi_session_mcp.setup.steps import Doing
+from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:
     from pi_session_mcp.setup.clients.base import Client, Inspection, Settings

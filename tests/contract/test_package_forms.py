@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pi_session_mcp.extensions.outcomes import Condition
-from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import Place, judge
+from pi_session_mcp.terms.pin import Pin
 from tests.support.environment import ensure_installed
 from tests.support.extensions import package_directory
 

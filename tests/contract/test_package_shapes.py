@@ -15,9 +15,9 @@ import pytest
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import Say
 from pi_session_mcp.errors import Refusal
-from pi_session_mcp.extensions import pin
 from pi_session_mcp.extensions.outcomes import Condition
 from pi_session_mcp.extensions.resolve import Place, judge
+from pi_session_mcp.terms import pin
 from tests.support.environment import ensure_installed
 from tests.support.extensions import ExtensionWorld, install_package, package_directory
 from tests.support.large import large_directory

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from pi_session_mcp.errors import Code, HostGone, Refusal
-from pi_session_mcp.selection import Selection
 from pi_session_mcp.sessions.ports import Preflight
+from pi_session_mcp.terms.selection import Selection
 from tests.contract.hosted_world import hosted_world
 from tests.contract.pi_worlds import PATIENCE_S, FakeWorld, Heard
 from tests.support.environment import ensure_installed

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from pi_session_mcp.bridge.results import FAILED
-from pi_session_mcp.config import pin
 from pi_session_mcp.demo.model import Call, Echo
+from pi_session_mcp.terms import pin
 from tests.support.environment import ensure_installed
 from tests.support.large import large_directory
 from tests.support.published import install_published

@@ -10,9 +10,9 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from pi_session_mcp.errors import Code, HostGone, Refusal
-from pi_session_mcp.selection import Selection
 from pi_session_mcp.sessions.outcome import Outcome, outcome_of
 from pi_session_mcp.sessions.ports import Preflight
+from pi_session_mcp.terms.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.diagnostics import Report
     from pi_session_mcp.extensions.resolve import Place
     from pi_session_mcp.host.pool import HostPool
-    from pi_session_mcp.selection import Selection
     from pi_session_mcp.sessions.ports import SessionEvents, SessionSpec
+    from pi_session_mcp.terms.selection import Selection
 
 
 class HostedSessions:

@@ -27,9 +27,9 @@ from pi_session_mcp.host.protocol import (
     Run,
     Settled,
 )
-from pi_session_mcp.selection import Selection
 from pi_session_mcp.sessions.outcome import outcome_of
 from pi_session_mcp.sessions.ports import Preflight
+from pi_session_mcp.terms.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pi_session_mcp.errors import Code, Refusal, Stage
-from pi_session_mcp.extensions import pin
 from pi_session_mcp.extensions.resolve import Place, Resolved, confirm_unchanged, resolve_all
 from pi_session_mcp.sessions.hosted.reading import read_within
+from pi_session_mcp.terms import pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

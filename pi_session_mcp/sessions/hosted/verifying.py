@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.config.model import ExecutionProfile
     from pi_session_mcp.extensions.tools import ExtensionTool
     from pi_session_mcp.host.protocol import BindResult, OpenResult
-    from pi_session_mcp.selection import Selection
     from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
+    from pi_session_mcp.terms.selection import Selection
 
 
 def refuse_conflict(registered: Sequence[ExtensionTool], granted: Sequence[str], extensions: PinnedExtensions) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.config import strict_json
 from pi_session_mcp.setup.clients.base import Inspection, Seen, can_be_registered
 from pi_session_mcp.setup.clients.program import text_of
 from pi_session_mcp.setup.registration import PASSED_ON, Registration, without_passed_on
+from pi_session_mcp.terms import strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pi_session_mcp.config.strict_json import Tree
     from pi_session_mcp.setup.clients.base import Settings
+    from pi_session_mcp.terms.strict_json import Tree
 
 
 def json_object(stdout: bytes) -> Mapping[str, Tree] | None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pi_session_mcp.config.strict_json import Tree
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
+    from pi_session_mcp.terms.strict_json import Tree
 
 SAID_LIMIT_BYTES: Final = 16 * 1024
 """What fits into every pipe at once."""

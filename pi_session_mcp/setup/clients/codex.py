@@ -31,10 +31,10 @@ from pi_session_mcp.setup.registration import PASSED_ON
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pi_session_mcp.config.strict_json import Tree
     from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Settings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
+    from pi_session_mcp.terms.strict_json import Tree
 
 _STATE: Final = ("enabled", "disabled_reason")
 _SETTINGS: Final[Mapping[str, Callable[[Tree], bool]]] = {

@@ -14,10 +14,10 @@ from pi_session_mcp.setup.clients.program import text_of
 from pi_session_mcp.setup.clients.user_scope import UserScopeClient
 
 if TYPE_CHECKING:
-    from pi_session_mcp.config.strict_json import Tree
     from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Settings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
+    from pi_session_mcp.terms.strict_json import Tree
 
 _ALWAYS: Final = frozenset({"command", "args", "env", "tools", "type", "source", "enabled"})
 _ALL_TOOLS: Final = ("*",)

@@ -7,7 +7,7 @@ import pytest
 from pi_session_mcp.cli.outcome import Outcome
 from pi_session_mcp.cli.selecting import Named, Stop, select
 from pi_session_mcp.runtime.known_models import Known, Model
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import Selection
 
 OWN = Known({"mine": (Model("a", ("off",)),)})
 NOTHING = Named(None, None, None, allow_unlisted=False)

@@ -8,7 +8,7 @@ import pytest
 
 from pi_session_mcp.config.initial import Initial, alias_for, create, text_of
 from pi_session_mcp.config.load import interpret
-from pi_session_mcp.selection import Selection
+from pi_session_mcp.terms.selection import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

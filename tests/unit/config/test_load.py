@@ -18,8 +18,8 @@ from pi_session_mcp.config.environment import Environment
 from pi_session_mcp.config.load import ConfigError, config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.model import ExecutionProfile, Grant, McpServer, RuntimeOverride
 from pi_session_mcp.config.rules import Rule
-from pi_session_mcp.config.tool_names import exposed_name
 from pi_session_mcp.errors import ConfigCode
+from pi_session_mcp.terms.tool_names import exposed_name
 from tests.unit.config.given import a_coding_profile, a_document, a_profile, a_server, accepted, to_bytes
 
 if TYPE_CHECKING:

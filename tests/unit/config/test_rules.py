@@ -9,6 +9,7 @@ import pytest
 
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.errors import ConfigCode
+from pi_session_mcp.terms.strict_json import Fault
 from tests.unit.config.given import (
     a_coding_profile,
     a_document,
@@ -175,3 +176,7 @@ def test_of_several_broken_agreements_the_first_in_the_file_is_reported() -> Non
     assert_refused(with_profile(pins_first), PROFILE, f"{EXTRA}/extensions/1", Rule.PACKAGE_TWICE)
     servers_first = {"mcpServers": servers, "extensions": pins, **a_profile(default=False)}
     assert_refused(with_profile(servers_first), PROFILE, f"{KB}/tools/t0/readOnly", Rule.READ_ONLY_GRANT)
+
+
+def test_every_fault_of_strict_json_is_a_rule() -> None:
+    assert {fault.name for fault in Fault} <= {rule.name for rule in Rule}

@@ -11,8 +11,8 @@ import pytest
 from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.extensions.dependencies import MAX_PACKAGES
 from pi_session_mcp.extensions.outcomes import Condition
-from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import Place, judge, resolve
+from pi_session_mcp.terms.pin import Pin
 from tests.support.extensions import install_package, package_directory
 
 if TYPE_CHECKING:

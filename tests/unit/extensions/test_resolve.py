@@ -13,7 +13,6 @@ from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.entries import MAX_DEPTH
 from pi_session_mcp.extensions.manifest import MAX_MANIFEST_BYTES
 from pi_session_mcp.extensions.outcomes import Condition
-from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import (
     Place,
     Resolved,
@@ -22,6 +21,7 @@ from pi_session_mcp.extensions.resolve import (
     resolve,
     resolve_all,
 )
+from pi_session_mcp.terms.pin import Pin
 from tests.support.extensions import install_package, package_directory
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import pytest
 from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.manifest import Identity
-from pi_session_mcp.extensions.pin import Pin
 from pi_session_mcp.extensions.resolve import Entry, Place, Resolved
 from pi_session_mcp.extensions.tools import ExtensionTool
 from pi_session_mcp.host.protocol import BindResult, OpenResult, RegisteredTool
-from pi_session_mcp.selection import Selection
 from pi_session_mcp.sessions.hosted.pinned import PinnedExtensions
 from pi_session_mcp.sessions.hosted.verifying import refuse_conflict, verified, verified_bound
+from pi_session_mcp.terms.pin import Pin
+from pi_session_mcp.terms.selection import Selection
 
 PROFILE = ExecutionProfile.model_validate(
     {"permission_profile": "coding", "provider": "p", "model": "m", "thinking_level": "high"}

@@ -12,10 +12,10 @@ from typing import get_args
 
 import pytest
 
-from pi_session_mcp.config.model import ThinkingLevel
 from pi_session_mcp.runtime.toolchain import Toolchain
 from pi_session_mcp.sessions.ports import Preflight
 from pi_session_mcp.sessions.state import turn_end
+from pi_session_mcp.terms.selection import ThinkingLevel
 from tests.support.runtimes import program
 from tools.canary import ROOT, CanaryError, Names, Verdict, _published, chosen, differences, table, type_differences
 

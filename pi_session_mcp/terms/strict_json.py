@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import accumulate
 from typing import Any, Final, NoReturn, TypeAlias
 
-from pi_session_mcp.config.rules import MAX_NESTING, MAX_NUMBER_CHARACTERS, Rule
+MAX_NESTING: Final = 32
+MAX_NUMBER_CHARACTERS: Final = 64
 
 Tree: TypeAlias = "dict[str, Tree] | tuple[Tree, ...] | str | int | float | bool | None"
 Path: TypeAlias = "tuple[str | int, ...]"
@@ -26,20 +28,31 @@ _ALL_BUT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
+class Fault(Enum):
+    """What can be wrong with a text. Each is also a fault of the configuration, by the same name."""
+
+    NOT_UTF8 = auto()
+    NOT_JSON = auto()
+    TOO_DEEP = auto()
+    NUMBER_TOO_LONG = auto()
+    LONE_SURROGATE = auto()
+    DUPLICATE_KEY = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class TextFlaw:
-    """The text breaks `rule` at `line` and `column`, both from 1."""
+    """The text breaks `fault` at `line` and `column`, both from 1."""
 
-    rule: Rule
+    fault: Fault
     line: int
     column: int
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFlaw:
-    """The value or key at `path` breaks `rule`."""
+    """The value or key at `path` breaks `fault`."""
 
-    rule: Rule
+    fault: Fault
     path: Path
 
 
@@ -67,13 +80,13 @@ class _NotANumberError(Exception):
 class _FlawError(Exception):
     """Its path grows on the way out, so that a tree without flaws pays for none."""
 
-    def __init__(self, rule: Rule, path: Path = ()) -> None:
-        super().__init__(rule)
-        self.flaw = TreeFlaw(rule, path)
+    def __init__(self, fault: Fault, path: Path = ()) -> None:
+        super().__init__(fault)
+        self.flaw = TreeFlaw(fault, path)
 
     def inside(self, step: str | int) -> _FlawError:
         """The same flaw, seen from one level further out."""
-        return _FlawError(self.flaw.rule, (step, *self.flaw.path))
+        return _FlawError(self.flaw.fault, (step, *self.flaw.path))
 
 
 def parse(text: bytes) -> Parsed | TextFlaw | TreeFlaw:
@@ -98,18 +111,18 @@ def _decode(text: bytes) -> str | TextFlaw:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _flaw_after(Rule.NOT_UTF8, body[: error.start].decode("utf-8"))
+        return _flaw_after(Fault.NOT_UTF8, body[: error.start].decode("utf-8"))
 
 
 def _members(text: str) -> Any | TextFlaw:
     if _nests_too_deep(text):
-        return _flaw_after(Rule.TOO_DEEP, text[: _offset_of_excess(text)])
+        return _flaw_after(Fault.TOO_DEEP, text[: _offset_of_excess(text)])
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        return _flaw_after(Rule.NOT_JSON, text[: error.pos])
+        return _flaw_after(Fault.NOT_JSON, text[: error.pos])
     except _NotANumberError:
-        return _flaw_after(Rule.NOT_JSON, text[: _offset_of_constant(text)])
+        return _flaw_after(Fault.NOT_JSON, text[: _offset_of_constant(text)])
 
 
 def _nests_too_deep(text: str) -> bool:
@@ -132,8 +145,8 @@ def _offset_of_constant(text: str) -> int:
     return next(found.start() for found in _STRING_OR_CONSTANT.finditer(text) if found[1])
 
 
-def _flaw_after(rule: Rule, before: str) -> TextFlaw:
-    return TextFlaw(rule, line=before.count("\n") + 1, column=len(before) - (before.rfind("\n") + 1) + 1)
+def _flaw_after(fault: Fault, before: str) -> TextFlaw:
+    return TextFlaw(fault, line=before.count("\n") + 1, column=len(before) - (before.rfind("\n") + 1) + 1)
 
 
 def _integer(digits: str) -> int | _TooLong:
@@ -162,7 +175,7 @@ def _settle(value: Any) -> Tree:
     elif isinstance(value, list):
         return _settle_array(value)
     elif isinstance(value, _TooLong):
-        raise _FlawError(Rule.NUMBER_TOO_LONG)
+        raise _FlawError(Fault.NUMBER_TOO_LONG)
     settled: Tree = value
     return settled
 
@@ -190,9 +203,9 @@ def _settle_object(members: _Members) -> dict[str, Tree]:
 def _refuse_key(key: str, earlier: dict[str, Tree]) -> None:
     _refuse_surrogates(key)
     if key in earlier:
-        raise _FlawError(Rule.DUPLICATE_KEY)
+        raise _FlawError(Fault.DUPLICATE_KEY)
 
 
 def _refuse_surrogates(text: str) -> None:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _FlawError(Rule.LONE_SURROGATE)
+        raise _FlawError(Fault.LONE_SURROGATE)

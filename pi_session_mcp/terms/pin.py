@@ -1,7 +1,4 @@
-"""Pins of Pi extensions: `npm:<name>@<exact version>`. Pure.
-
-It lives beside the configuration, whose strings these are; `extensions/pin.py` hands it on.
-"""
+"""Pins of Pi extensions: `npm:<name>@<exact version>`. Pure."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_session_mcp.extensions.pin import MAX_PIN_CHARACTERS, Pin, parse
+from pi_session_mcp.terms.pin import MAX_PIN_CHARACTERS, Pin, parse
 
 
 @pytest.mark.parametrize(

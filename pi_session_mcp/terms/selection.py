@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+THINKING_LEVELS: Final[tuple[str, ...]] = get_args(ThinkingLevel)
+"""From the least to the most."""
 
 
 @dataclass(frozen=True, slots=True)

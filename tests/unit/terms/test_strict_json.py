@@ -6,8 +6,16 @@ import json
 
 import pytest
 
-from pi_session_mcp.config.rules import MAX_NESTING, MAX_NUMBER_CHARACTERS, Rule
-from pi_session_mcp.config.strict_json import Parsed, Path, TextFlaw, TreeFlaw, parse
+from pi_session_mcp.terms.strict_json import (
+    MAX_NESTING,
+    MAX_NUMBER_CHARACTERS,
+    Fault,
+    Parsed,
+    Path,
+    TextFlaw,
+    TreeFlaw,
+    parse,
+)
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -51,7 +59,7 @@ def test_a_byte_order_mark_and_crlf_change_nothing(text: bytes) -> None:
     ],
 )
 def test_a_syntax_error_has_a_line_and_a_column(text: bytes, line: int, column: int) -> None:
-    assert parse(text) == TextFlaw(Rule.NOT_JSON, line, column)
+    assert parse(text) == TextFlaw(Fault.NOT_JSON, line, column)
 
 
 @pytest.mark.parametrize("text", [b'{"a": 1,}', b'{"a": [1,]}', b'{"a": [1,\r\n]}'])
@@ -59,11 +67,11 @@ def test_a_trailing_comma_is_refused(text: bytes) -> None:
     flaw = parse(text)
 
     assert isinstance(flaw, TextFlaw)
-    assert flaw.rule is Rule.NOT_JSON
+    assert flaw.fault is Fault.NOT_JSON
 
 
 def test_bytes_that_are_not_utf_8_are_placed() -> None:
-    assert parse('{"a": "é",\n "bé'.encode() + b'\xe9": 1}') == TextFlaw(Rule.NOT_UTF8, 2, 5)
+    assert parse('{"a": "é",\n "bé'.encode() + b'\xe9": 1}') == TextFlaw(Fault.NOT_UTF8, 2, 5)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -85,7 +93,7 @@ def test_other_encodings_of_unicode_are_refused(encoding: str) -> None:
     ],
 )
 def test_the_first_repeated_key_is_named_however_it_is_written(text: bytes, path: Path) -> None:
-    assert parse(text) == TreeFlaw(Rule.DUPLICATE_KEY, path)
+    assert parse(text) == TreeFlaw(Fault.DUPLICATE_KEY, path)
 
 
 def test_one_key_in_several_objects_is_fine() -> None:
@@ -101,7 +109,7 @@ def test_one_key_in_several_objects_is_fine() -> None:
     ],
 )
 def test_half_a_surrogate_pair_is_refused(text: bytes, path: Path) -> None:
-    assert parse(text) == TreeFlaw(Rule.LONE_SURROGATE, path)
+    assert parse(text) == TreeFlaw(Fault.LONE_SURROGATE, path)
 
 
 def test_a_whole_surrogate_pair_is_one_character() -> None:
@@ -114,7 +122,7 @@ def test_nesting_is_refused_one_level_past_the_limit(opening: str, closing: str)
         return (opening * levels + "1" + closing * levels).encode()
 
     assert isinstance(parse(nested(MAX_NESTING)), Parsed)
-    assert parse(nested(MAX_NESTING + 1)) == TextFlaw(Rule.TOO_DEEP, 1, len(opening) * MAX_NESTING + 1)
+    assert parse(nested(MAX_NESTING + 1)) == TextFlaw(Fault.TOO_DEEP, 1, len(opening) * MAX_NESTING + 1)
 
 
 def test_brackets_beside_each_other_or_in_strings_do_not_nest() -> None:
@@ -124,7 +132,7 @@ def test_brackets_beside_each_other_or_in_strings_do_not_nest() -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\\", b'\\"'])
 def test_brackets_in_a_string_that_does_not_end_do_not_nest(end: bytes) -> None:
-    assert parse(b'{"a": "' + b"[{" * 100 + end) == TextFlaw(Rule.NOT_JSON, 1, 7)
+    assert parse(b'{"a": "' + b"[{" * 100 + end) == TextFlaw(Fault.NOT_JSON, 1, 7)
 
 
 @pytest.mark.parametrize("number", ["1", "-1", "1.", "1e"])
@@ -133,7 +141,7 @@ def test_a_number_is_refused_one_character_past_the_limit(number: str) -> None:
         return f'{{"a": [{number.ljust(length, "1")}]}}'.encode()
 
     assert isinstance(parse(of_length(MAX_NUMBER_CHARACTERS)), Parsed)
-    assert parse(of_length(MAX_NUMBER_CHARACTERS + 1)) == TreeFlaw(Rule.NUMBER_TOO_LONG, ("a", 0))
+    assert parse(of_length(MAX_NUMBER_CHARACTERS + 1)) == TreeFlaw(Fault.NUMBER_TOO_LONG, ("a", 0))
 
 
 @pytest.mark.parametrize(
