@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 from pydantic_core import from_json
 
+from pi_session_mcp.bridge.child_environment import VariableMissing, child_environment
 from pi_session_mcp.bridge.connection import Connection, Said
-from pi_session_mcp.bridge.environment import VariableMissing, child_environment
 from pi_session_mcp.bridge.judge import Judge
 from pi_session_mcp.bridge.process import Launch
 from pi_session_mcp.bridge.results import BAD_ARGUMENTS, Failed

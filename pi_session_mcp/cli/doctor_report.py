@@ -20,11 +20,11 @@ _WORST_LAST: Final = (Severity.OK, Severity.WARNING, Severity.ERROR)
 def examine(show: Show) -> Answer:
     """Look, decide, report."""
     from pi_session_mcp.doctor.checks import decide
-    from pi_session_mcp.doctor.probe import World, look
+    from pi_session_mcp.doctor.probe import DoctorInputs, look
     from pi_session_mcp.doctor.report import Report
 
     with show.working("Looking at this installation"):
-        seen = look(World.here())
+        seen = look(DoctorInputs.here())
         report = Report(
             decide(seen), configuration_from=seen.configuration_from, is_registered=seen.is_registered is not False
         )

@@ -121,13 +121,13 @@ def _meant(texts: list[str], names: tuple[str, ...]) -> tuple[str, ...]:
 def _result(operation: Operation, targets: list[Target], doctor: _Doctor) -> Result:
     from pi_session_mcp.keeper.orphans import adopt_orphans
     from pi_session_mcp.server.catalog import TOOLS
+    from pi_session_mcp.setup.inputs import SetupInputs
     from pi_session_mcp.setup.run import run
-    from pi_session_mcp.setup.world import World
 
     adopt_orphans()
     names = frozenset(str(tool["name"]) for tool in TOOLS)
-    world = World(environ=os.environ, cwd=_cwd(), doctor_is_clean=doctor.allows, tools=names)
-    return run(operation, targets, world)
+    inputs = SetupInputs(environ=os.environ, cwd=_cwd(), doctor_is_clean=doctor.allows, tools=names)
+    return run(operation, targets, inputs)
 
 
 def _cwd() -> Path:
@@ -146,11 +146,11 @@ class _Doctor:
     def allows(self) -> bool:
         """Whether no error concerns the whole installation. Warnings are for the operator to weigh."""
         from pi_session_mcp.doctor.checks import decide
-        from pi_session_mcp.doctor.probe import World, look
+        from pi_session_mcp.doctor.probe import DoctorInputs, look
         from pi_session_mcp.doctor.report import Report
         from pi_session_mcp.doctor.words import Severity
 
-        report = Report(decide(look(World.here())))
+        report = Report(decide(look(DoctorInputs.here())))
         self.warns = report.worst is Severity.ERROR and not report.prevents_registration
         return not report.prevents_registration
 

@@ -70,7 +70,9 @@ def place_for_operator(environ: Mapping[str, str], cwd: Path) -> Place:
 
     Raises `ConfigError` (`config_path_required`) when no file is named and none is at the default place.
     """
-    from pi_session_mcp.config.environment import read_environment  # `serve` must not pay for pydantic-settings
+    from pi_session_mcp.config.operator_environment import (
+        read_environment,  # `serve` must not pay for pydantic-settings
+    )
     from pi_session_mcp.config.place import place_to_read
 
     place = place_to_read(read_environment(environ).path, environ, cwd)

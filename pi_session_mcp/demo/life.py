@@ -16,13 +16,13 @@ from pi_session_mcp.demo.walk import Walk
 if TYPE_CHECKING:
     from pi_session_mcp.demo.server import RunningServer
     from pi_session_mcp.demo.steps import Steps
-    from pi_session_mcp.demo.world import World
+    from pi_session_mcp.demo.world import DemoWorld
 
 _LEAST_PROCESSES: Final = 3
 """The server, a keeper and a Pi host. If fewer were seen, the look came at a wrong moment, and the step failed."""
 
 
-async def live(steps: Steps, world: World) -> None:
+async def live(steps: Steps, world: DemoWorld) -> None:
     """Take the steps from the server's start to its end. When this returns, no process of it is alive."""
     async with AsyncExitStack() as lifetime:
         async with AsyncExitStack() as conversation:
@@ -41,7 +41,7 @@ class _Opening:
     client: Client
     server: RunningServer
 
-    def __init__(self, world: World, lifetime: AsyncExitStack, conversation: AsyncExitStack) -> None:
+    def __init__(self, world: DemoWorld, lifetime: AsyncExitStack, conversation: AsyncExitStack) -> None:
         self._world = world
         self._lifetime = lifetime
         self._conversation = conversation
@@ -58,7 +58,7 @@ class _Opening:
         return Seen.lines(f"MCP {self.client.protocol_version}")
 
 
-async def _end(server: RunningServer, world: World, *, whole: bool) -> Seen:
+async def _end(server: RunningServer, world: DemoWorld, *, whole: bool) -> Seen:
     """End the server. After the `whole` walk a Pi host must have been there before."""
     family = server.family()
     before = family.alive()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pi_session_mcp.demo.report import DemoReport, OnBegin, OnStep
-    from pi_session_mcp.demo.world import World
+    from pi_session_mcp.demo.world import DemoWorld
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -86,7 +86,7 @@ async def _no_directory() -> Seen:
     raise NotSeen("It could not be made, used or removed.", "Let TMPDIR name a directory with free space.")
 
 
-async def _look_for_runtime(world: World) -> Seen:
+async def _look_for_runtime(world: DemoWorld) -> Seen:
     found = await status_async(NothingAsked(), world.environment(os.environ), world.root)
     if not found.ok:
         # If nothing is installed, we name `runtime install`, even without Node: that command says what to do.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
     from mcp.client._transport import TransportStreams
 
-    from pi_session_mcp.demo.world import World
+    from pi_session_mcp.demo.world import DemoWorld
 
 _LINE_LIMIT_BYTES: Final = 8 * 1024 * 1024
 _SAID_LIMIT: Final = 8
@@ -130,7 +130,9 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def running_server(world: World, *, end_within_s: float = DEADLINES.demo_end_s) -> AsyncIterator[RunningServer]:
+async def running_server(
+    world: DemoWorld, *, end_within_s: float = DEADLINES.demo_end_s
+) -> AsyncIterator[RunningServer]:
     """A server that has ended and was reaped when the block is left, however it is left. Raises `OSError`."""
     with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would be nobody's
         process = await anyio.open_process(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.client import Client
 
     from pi_session_mcp.demo.steps import Steps
-    from pi_session_mcp.demo.world import World
+    from pi_session_mcp.demo.world import DemoWorld
 
     Act = Callable[[], Awaitable[Seen]]
 
@@ -41,7 +41,7 @@ TOOLS: Final = frozenset(
 class Walk:
     """The steps in their order, and what earlier steps found out for later ones."""
 
-    def __init__(self, client: Client, world: World) -> None:
+    def __init__(self, client: Client, world: DemoWorld) -> None:
         self._client = client
         self._tools = Tools(client)
         self._world = world

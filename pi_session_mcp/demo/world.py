@@ -56,7 +56,7 @@ _PASSED_ON: Final = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "S
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DemoWorld:
     """Everything lies below `root`, a directory that only this user can enter.
 
     `code_word` is random and stands in the notes in the workspace. `secret` is random and stands in a file outside of
@@ -106,7 +106,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str
 
 
 @contextmanager
-def throw_away_world() -> Iterator[World]:
+def throw_away_world() -> Iterator[DemoWorld]:
     """Make the world, and remove it when the block is left. Raises `OSError` if no temporary directory can be made.
 
     Use it where no signal handler can raise an exception, or the directory could stay behind.
@@ -114,7 +114,7 @@ def throw_away_world() -> Iterator[World]:
     root = Path(os.path.realpath(tempfile.mkdtemp(prefix="pi-session-mcp-demo-")))
     try:
         with ScriptedModel() as model:
-            world = World(root, model, code_word=secrets.token_hex(4), secret=secrets.token_hex(16))
+            world = DemoWorld(root, model, code_word=secrets.token_hex(4), secret=secrets.token_hex(16))
             _furnish(world)
             _script(model)
             yield world
@@ -122,7 +122,7 @@ def throw_away_world() -> Iterator[World]:
         shutil.rmtree(root)
 
 
-def _furnish(world: World) -> None:
+def _furnish(world: DemoWorld) -> None:
     world.workspace.mkdir()
     world.temporary.mkdir()
     write_agent_directory(world.root / "agent", world.model.base_url)
@@ -136,7 +136,7 @@ def _furnish(world: World) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _configuration(world: World) -> dict[str, object]:
+def _configuration(world: DemoWorld) -> dict[str, object]:
     model = {"provider": PROVIDER, "model": "scripted-1", "thinkingLevel": "off"}
     return {
         "workspaces": {WORKSPACE: str(world.workspace)},

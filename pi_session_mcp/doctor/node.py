@@ -18,7 +18,7 @@ _ANSWER_LIMIT_BYTES: Final = 4096
 
 def judge(program: Path, environ: Mapping[str, str]) -> RuntimeCode:
     """What is wrong with a Node.js program: it does not run, is too old, or nothing."""
-    from pi_session_mcp.runtime.environment import without_node_options
+    from pi_session_mcp.runtime.node_environment import without_node_options
     from pi_session_mcp.runtime.problem import RuntimeCode
     from pi_session_mcp.runtime.versions import node_is_supported
 

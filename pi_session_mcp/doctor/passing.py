@@ -22,7 +22,7 @@ NAMES: Final = (*PROXIES, "no_proxy", "NO_PROXY", *CERTIFICATES)
 
 def kept_back(environ: Mapping[str, str], passed: frozenset[str]) -> Iterator[str]:
     """Those that are set to something here, and that Codex does not give a server whose entry names `passed`."""
-    from pi_session_mcp.runtime.environment import certificate_options
+    from pi_session_mcp.runtime.node_environment import certificate_options
 
     for name in NAMES:
         if name not in passed and environ.get(name) and (name != "NODE_OPTIONS" or certificate_options(environ)):

@@ -48,7 +48,7 @@ _OK: Final = "ok"
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DoctorInputs:
     """Where to look: the environment, the working directory, the Python environment (`sys.prefix`), and the root."""
 
     environ: Mapping[str, str]
@@ -59,7 +59,7 @@ class World:
     root: Path = Path("/")
 
     @classmethod
-    def here(cls) -> World:
+    def here(cls) -> DoctorInputs:
         """This process's own."""
         try:
             cwd = Path.cwd()
@@ -80,15 +80,15 @@ class _Runtime:
     found: Sdk | None = None
 
 
-def look(world: World) -> Facts:
+def look(inputs: DoctorInputs) -> Facts:
     """Look once. Writes nothing, opens no socket, and runs nothing but Node. Never raises."""
-    place, configuration, loaded = _survive(partial(_look_at_configuration, world), (None, Unseen(), None))
+    place, configuration, loaded = _survive(partial(_look_at_configuration, inputs), (None, Unseen(), None))
     asked = loaded or _survive(_nothing_asked, None)
-    agent_directory = _survive(partial(_agent_directory, asked, world), Unseen())
+    agent_directory = _survive(partial(_agent_directory, asked, inputs), Unseen())
     nothing = _Runtime(Unseen(), Unseen(), Unseen())
-    runtime = _survive(partial(_look_at_runtime, asked, agent_directory, world), nothing)
-    state_directory = _survive(partial(_state_directory, world), Unseen())
-    state, pending = _survive(partial(_look_at_state, state_directory, world), (Unseen(), None))
+    runtime = _survive(partial(_look_at_runtime, asked, agent_directory, inputs), nothing)
+    state_directory = _survive(partial(_state_directory, inputs), Unseen())
+    state, pending = _survive(partial(_look_at_state, state_directory, inputs), (Unseen(), None))
     held = (
         *((Held.CONFIGURATION, one.path) for one in (place,) if one is not None),
         *((Held.AGENT_DIRECTORY, path) for path in (agent_directory,) if isinstance(path, Path)),
@@ -97,13 +97,13 @@ def look(world: World) -> Facts:
     )
     return Facts(
         python=sys.version_info[:2],
-        platform=world.platform,
-        package=_survive(partial(_look_at_package, world), Unseen()),
+        platform=inputs.platform,
+        package=_survive(partial(_look_at_package, inputs), Unseen()),
         node=runtime.node,
         sdk=runtime.sdk,
-        pi=_survive(partial(_look_at_pi, asked, loaded, agent_directory, runtime, world), Unseen()),
+        pi=_survive(partial(_look_at_pi, asked, loaded, agent_directory, runtime, inputs), Unseen()),
         agent_store=_survive(partial(_agent_store, agent_directory), Unseen()),
-        ignored_variable=_survive(partial(_ignored_variable, asked, world), Unseen()),
+        ignored_variable=_survive(partial(_ignored_variable, asked, inputs), Unseen()),
         configuration=configuration,
         configuration_from=None if place is None else place.source,
         has_coding_profile=_has_coding_profile(loaded),
@@ -111,11 +111,11 @@ def look(world: World) -> Facts:
             _look_at_workspace(alias, path, held) for alias, path in (loaded.workspaces if loaded else {}).items()
         ),
         has_search_tools=runtime.has_search_tools,
-        has_temporary_directory=_survive(partial(_has_temporary_directory, world), Unseen()),
+        has_temporary_directory=_survive(partial(_has_temporary_directory, inputs), Unseen()),
         state=state,
         pending=pending,
         is_registered=_survive(partial(_is_registered, state_directory), None),
-        kept_back=_survive(partial(_kept_back, state_directory, world), None),
+        kept_back=_survive(partial(_kept_back, state_directory, inputs), None),
         pins=_look_at_pins(loaded, agent_directory),
     )
 
@@ -128,18 +128,18 @@ def _survive(see: Callable[[], _Seen], otherwise: _Otherwise) -> _Seen | _Otherw
         return otherwise
 
 
-def _look_at_package(world: World) -> facts.Package:
+def _look_at_package(inputs: DoctorInputs) -> facts.Package:
     from pi_session_mcp.doctor.package import look_at_package
 
-    return look_at_package(world.package_root)
+    return look_at_package(inputs.package_root)
 
 
-def _look_at_configuration(world: World) -> tuple[Place | None, facts.Configuration, Configuration | None]:
+def _look_at_configuration(inputs: DoctorInputs) -> tuple[Place | None, facts.Configuration, Configuration | None]:
     from pi_session_mcp.config.errors import ConfigError
     from pi_session_mcp.config.load import load
     from pi_session_mcp.config.place import place_to_read
 
-    place = place_to_read(world.environ.get(VARIABLE, ""), world.environ, world.cwd)
+    place = place_to_read(inputs.environ.get(VARIABLE, ""), inputs.environ, inputs.cwd)
     if place is None:
         return None, Unnamed(), None
     try:
@@ -160,7 +160,7 @@ def _has_coding_profile(loaded: Configuration | None) -> bool:
     return any(profile.permission_profile == "coding" for profile in profiles)
 
 
-def _agent_directory(asked: Asked | None, world: World) -> Path | Unseen | None:
+def _agent_directory(asked: Asked | None, inputs: DoctorInputs) -> Path | Unseen | None:
     """Pi's agent directory; `None` when there is no home directory to look for it in."""
     from pi_session_mcp.errors import Refusal
     from pi_session_mcp.runtime.agent_directory import agent_directory
@@ -168,30 +168,30 @@ def _agent_directory(asked: Asked | None, world: World) -> Path | Unseen | None:
     if asked is None:
         return Unseen()
     try:
-        return agent_directory(asked, world.environ, world.cwd)
+        return agent_directory(asked, inputs.environ, inputs.cwd)
     except Refusal:
         return None
 
 
-def _ignored_variable(asked: Asked | None, world: World) -> Ignored | Unseen | None:
+def _ignored_variable(asked: Asked | None, inputs: DoctorInputs) -> Ignored | Unseen | None:
     from pi_session_mcp.runtime.agent_directory import ignored_variable
 
-    return Unseen() if asked is None else ignored_variable(asked, world.environ, world.cwd)
+    return Unseen() if asked is None else ignored_variable(asked, inputs.environ, inputs.cwd)
 
 
-def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None, world: World) -> _Runtime:
+def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None, inputs: DoctorInputs) -> _Runtime:
     from pi_session_mcp.runtime.problem import RuntimeProblem
     from pi_session_mcp.runtime.record import find_installed
 
     if asked is None:
         return _Runtime(Unseen(), Unseen(), Unseen())
     try:
-        installed = find_installed(world.environ, world.prefix)
+        installed = find_installed(inputs.environ, inputs.prefix)
     except RuntimeProblem as problem:  # its record is damaged, and it is the record that says which Node decides
         return _Runtime(None, Part(problem.code.value, configured=False), None)
-    node, program = _look_at_node(asked, installed, world)
-    sdk, found = _look_at_sdk(asked, installed, world)
-    tools = None if found is None else _has_search_tools(asked, found, installed, agent_directory, world)
+    node, program = _look_at_node(asked, installed, inputs)
+    sdk, found = _look_at_sdk(asked, installed, inputs)
+    tools = None if found is None else _has_search_tools(asked, found, installed, agent_directory, inputs)
     places = (
         *((program,) if program else ()),
         *((found.package,) if found else ()),
@@ -201,7 +201,7 @@ def _look_at_runtime(asked: Asked | None, agent_directory: Path | Unseen | None,
     return _Runtime(node, sdk, tools, places, usable, found)
 
 
-def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Path | None]:
+def _look_at_node(asked: Asked, installed: Installed | None, inputs: DoctorInputs) -> tuple[Part, Path | None]:
     from pi_session_mcp.doctor.node import is_at_hand, judge
     from pi_session_mcp.runtime.locate import find_node
     from pi_session_mcp.runtime.overrides import untrusted_directories
@@ -209,22 +209,22 @@ def _look_at_node(asked: Asked, installed: Installed | None, world: World) -> tu
 
     configured, program = asked.runtime.node is not None, None
     try:
-        program = find_node(asked, world.environ, world.cwd, installed).program
-        code = judge(program, world.environ)
+        program = find_node(asked, inputs.environ, inputs.cwd, installed).program
+        code = judge(program, inputs.environ)
     except RuntimeProblem as problem:
         code = problem.code
-    untrusted = tuple(untrusted_directories(asked, world.cwd))
-    at_hand = code.value != _OK and not configured and is_at_hand(world.environ, untrusted, world.prefix)
+    untrusted = tuple(untrusted_directories(asked, inputs.cwd))
+    at_hand = code.value != _OK and not configured and is_at_hand(inputs.environ, untrusted, inputs.prefix)
     return Part(code.value, configured=configured, at_hand=at_hand), program
 
 
-def _look_at_sdk(asked: Asked, installed: Installed | None, world: World) -> tuple[Part, Sdk | None]:
+def _look_at_sdk(asked: Asked, installed: Installed | None, inputs: DoctorInputs) -> tuple[Part, Sdk | None]:
     from pi_session_mcp.runtime.locate import find_sdk, find_tools
     from pi_session_mcp.runtime.problem import RuntimeProblem
 
     configured = asked.runtime.sdk is not None
     try:
-        sdk = find_sdk(asked, world.environ, world.cwd, installed)
+        sdk = find_sdk(asked, inputs.environ, inputs.cwd, installed)
         find_tools(sdk, installed)
     except RuntimeProblem as problem:
         return Part(problem.code.value, configured=configured), None
@@ -232,7 +232,7 @@ def _look_at_sdk(asked: Asked, installed: Installed | None, world: World) -> tup
 
 
 def _has_search_tools(
-    asked: Asked, sdk: Sdk, installed: Installed | None, agent_directory: Path | Unseen | None, world: World
+    asked: Asked, sdk: Sdk, installed: Installed | None, agent_directory: Path | Unseen | None, inputs: DoctorInputs
 ) -> bool:
     """Whether Pi would find `rg`: with the runtime, where Pi itself puts it, or on `PATH`."""
     from pi_session_mcp.platform.files import is_program
@@ -244,13 +244,13 @@ def _has_search_tools(
         return True
     if isinstance(agent_directory, Path) and is_program(agent_directory / "bin" / "rg"):
         return True
-    return find_program("rg", world.environ, untrusted_directories(asked, world.cwd)) is not None
+    return find_program("rg", inputs.environ, untrusted_directories(asked, inputs.cwd)) is not None
 
 
-def _has_temporary_directory(world: World) -> bool:
+def _has_temporary_directory(inputs: DoctorInputs) -> bool:
     from pi_session_mcp.platform.temporary import is_usable, named_temporary_directory
 
-    return is_usable(named_temporary_directory(world.environ))
+    return is_usable(named_temporary_directory(inputs.environ))
 
 
 def _agent_store(directory: Path | Unseen | None) -> AgentStore | Unseen | None:
@@ -260,7 +260,11 @@ def _agent_store(directory: Path | Unseen | None) -> AgentStore | Unseen | None:
 
 
 def _look_at_pi(
-    asked: Asked | None, loaded: Configuration | None, directory: Path | Unseen | None, runtime: _Runtime, world: World
+    asked: Asked | None,
+    loaded: Configuration | None,
+    directory: Path | Unseen | None,
+    runtime: _Runtime,
+    inputs: DoctorInputs,
 ) -> PiSeen | NoAgentDirectory | Unseen | None:
     """What Pi itself says; nothing where there is no Node or no SDK, of which another check tells."""
     if isinstance(directory, Unseen) or asked is None:
@@ -273,7 +277,7 @@ def _look_at_pi(
     from pi_session_mcp.host.variables import host_variables
     from pi_session_mcp.runtime.locate import bundle_of
 
-    variables = host_variables(asked, world.environ, world.cwd, tools=None)
+    variables = host_variables(asked, inputs.environ, inputs.cwd, tools=None)
     profiles = loaded.execution_profiles if loaded else {}
     workspaces = loaded.workspaces if loaded else {}
     return ask_pi(runtime.program, runtime.found.entry, bundle_of(runtime.found), variables, profiles, workspaces)
@@ -299,53 +303,53 @@ def _first_below(workspace: Path, held: tuple[tuple[Held, Path], ...]) -> Held |
     return next((kind for kind, path in held if is_below(path, workspace)), None)
 
 
-def _state_directory(world: World) -> Path | None:
+def _state_directory(inputs: DoctorInputs) -> Path | None:
     """Where setup keeps its records; `None` when there is no home directory to say."""
     from pi_session_mcp.setup.result import Stopped
     from pi_session_mcp.setup.state_directory import state_directory
 
     try:
-        return state_directory(world.environ)
+        return state_directory(inputs.environ)
     except Stopped:
         return None
 
 
 def _look_at_state(
-    directory: Path | Unseen | None, world: World
+    directory: Path | Unseen | None, inputs: DoctorInputs
 ) -> tuple[State | Unseen, tuple[str, ...] | Unseen | None]:
     """Whether setup could keep records, and the targets of which a transaction has not been seen to end."""
     if isinstance(directory, Unseen):
         return directory, None
     if directory is None:
         return State.NO_HOME, None
-    state = _judge(directory, world)
+    state = _judge(directory, inputs)
     if state is not State.FINE:
         return state, None
     return _survive(partial(_read_records, directory), (state, Unseen())) if directory.exists() else (state, ())
 
 
-def _judge(directory: Path, world: World) -> State:
+def _judge(directory: Path, inputs: DoctorInputs) -> State:
     """As setup judges it before it makes anything."""
     from pi_session_mcp.platform.files import can_make
     from pi_session_mcp.platform.filesystem import has_trusted_locks
     from pi_session_mcp.setup.state_directory import is_safe, nearest_directory
 
-    known = world.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
-    if known and not has_trusted_locks(nearest_directory(directory), platform=world.platform):
+    known = inputs.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
+    if known and not has_trusted_locks(nearest_directory(directory), platform=inputs.platform):
         return State.FILE_SYSTEM
     if not is_safe(directory):
         return State.PERMISSIONS
-    return _judge_view(directory, world) if can_make(directory) else State.NOT_WRITABLE
+    return _judge_view(directory, inputs) if can_make(directory) else State.NOT_WRITABLE
 
 
-def _judge_view(directory: Path, world: World) -> State:
+def _judge_view(directory: Path, inputs: DoctorInputs) -> State:
     """Whether user scopes can be seen alone, as setup judges it when it has made its directory."""
     from pi_session_mcp.setup.clients.base import CommandFailed
     from pi_session_mcp.setup.clients.neutral import neutral_directory
     from pi_session_mcp.setup.state_directory import NEUTRAL
 
     try:
-        neutral_directory(directory / NEUTRAL, world.environ, world.root, once_made=True)
+        neutral_directory(directory / NEUTRAL, inputs.environ, inputs.root, once_made=True)
     except CommandFailed as failed:
         return State.INSPECT if failed.mark is None else State(failed.mark)
     return State.FINE
@@ -368,10 +372,10 @@ def _is_registered(directory: Path | Unseen | None) -> bool | None:
     return bool(registered_clients(directory)) if isinstance(directory, Path) else None
 
 
-def _kept_back(directory: Path | Unseen | None, world: World) -> tuple[str, ...] | None:
+def _kept_back(directory: Path | Unseen | None, inputs: DoctorInputs) -> tuple[str, ...] | None:
     from pi_session_mcp.doctor.registrations import kept_back_variables
 
-    return kept_back_variables(directory, world.environ) if isinstance(directory, Path) else None
+    return kept_back_variables(directory, inputs.environ) if isinstance(directory, Path) else None
 
 
 def _look_at_pins(loaded: Configuration | None, agent_directory: Path | Unseen | None) -> tuple[Pinned, ...]:

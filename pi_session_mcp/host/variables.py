@@ -1,11 +1,11 @@
-"""The variables that a Pi host gets in these surroundings: for a server's hosts, and for what the doctor asks Pi."""
+"""The variables that a Pi host gets with these inputs: for a server's hosts, and for what the doctor asks Pi."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.platform.paths import is_below
 from pi_session_mcp.platform.temporary import with_usable_temporary_directory
 from pi_session_mcp.runtime.agent_directory import agent_directory

@@ -13,7 +13,7 @@ from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import ERRORS
 from pi_session_mcp.keeper.running import running
 from pi_session_mcp.platform.paths import home_directory
-from pi_session_mcp.runtime.environment import without_node_options
+from pi_session_mcp.runtime.node_environment import without_node_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import OUTPUT
 from pi_session_mcp.keeper.running import run
-from pi_session_mcp.runtime.environment import without_node_options
+from pi_session_mcp.runtime.node_environment import without_node_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

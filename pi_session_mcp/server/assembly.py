@@ -20,7 +20,7 @@ from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
 from pi_session_mcp.runtime.compile_cache import prune
 from pi_session_mcp.runtime.record import writable_place
-from pi_session_mcp.server.launching import Surroundings, launcher
+from pi_session_mcp.server.launching import Inherited, launcher
 from pi_session_mcp.server.tool_calls import ToolCalls
 from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.registry import Registry
@@ -65,7 +65,7 @@ async def assembled(
     that it started is alive.
     """
     adopt_orphans()
-    around = Surroundings.here()
+    around = Inherited.here()
     prepare = launcher(configuration, around)
     async with (
         HostPool(prepare, deadlines, report, count, early) as pool,
@@ -92,7 +92,7 @@ async def assembled(
             warming.cancel_scope.cancel()
 
 
-def _naming_an_ignored_variable(report: Report, configuration: Configuration, around: Surroundings) -> Report:
+def _naming_an_ignored_variable(report: Report, configuration: Configuration, around: Inherited) -> Report:
     """`report`, which also says of a failed start that Pi's files were looked for elsewhere than the client meant."""
 
     def tell(diagnostic: Diagnostic) -> None:

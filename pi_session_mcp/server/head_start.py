@@ -11,7 +11,7 @@ from pi_session_mcp.errors import Refusal
 from pi_session_mcp.host import process
 from pi_session_mcp.host.pool import EarlyHost, for_extensions
 from pi_session_mcp.keeper.orphans import adopt_orphans
-from pi_session_mcp.server.launching import Surroundings, launcher
+from pi_session_mcp.server.launching import Inherited, launcher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def head_start(calls: Sequence[Call], configuration: Configuration) -> EarlyHost
     adopt_orphans()
     spare = bool(profile.extensions)
     try:
-        launch = launcher(configuration, Surroundings.here())()
+        launch = launcher(configuration, Inherited.here())()
         return EarlyHost(process.start(for_extensions(launch) if spare else launch), spare)
     except (Refusal, OSError):
         return None

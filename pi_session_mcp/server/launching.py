@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Inherited:
     """What the client gave this process: variables, and where it was started."""
 
     environ: Mapping[str, str]
@@ -30,9 +30,9 @@ class Surroundings:
         return cls(dict(os.environ), _working_directory())
 
 
-def launcher(configuration: Configuration, surroundings: Surroundings) -> Callable[[], Launch]:
+def launcher(configuration: Configuration, inherited: Inherited) -> Callable[[], Launch]:
     """Prepares the launch of one host."""
-    environ, cwd = surroundings.environ, surroundings.cwd
+    environ, cwd = inherited.environ, inherited.cwd
 
     def prepare() -> Launch:
         """Looked up for each host, so that an installation made meanwhile is found. Raises `Refusal`."""

@@ -13,7 +13,7 @@ from pi_session_mcp.errors import Code, Refusal
 from pi_session_mcp.sessions.background import Background
 from pi_session_mcp.sessions.clock import Clock, wall_clock
 from pi_session_mcp.sessions.ports import SessionSpec
-from pi_session_mcp.sessions.session import Session, Surroundings
+from pi_session_mcp.sessions.session import Session, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class Registry:
         self._pi = pi
         self._deadlines = deadlines
         self._background = Background(report)
-        self._around = Surroundings(Clock(wall), self._deadlines, self._background)
+        self._around = Shared(Clock(wall), self._deadlines, self._background)
         self._starts: set[_Start] = set()
         self._sessions: dict[str, Session] = {}
         self._tombstones: OrderedDict[str, SessionView] = OrderedDict()

@@ -34,7 +34,7 @@ _UNCHANGED_BY: Final = frozenset({SessionEvent.PROMPT_HANDED, SessionEvent.PROMP
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Shared:
     """What every session of a registry shares."""
 
     clock: Clock
@@ -49,7 +49,7 @@ class Session:
     waiting is asynchronous. What must go on after a cancelled call runs in the background.
     """
 
-    def __init__(self, spec: SessionSpec, around: Surroundings, on_closed: Callable[[Session], None]) -> None:
+    def __init__(self, spec: SessionSpec, around: Shared, on_closed: Callable[[Session], None]) -> None:
         self.id = str(uuid.uuid4())
         self.closed = anyio.Event()
         self._spec = spec

@@ -45,7 +45,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class NothingToDo:
     """Nothing is to be done."""
 
     status: Status
@@ -70,31 +70,31 @@ class Do:
     code: SetupCode
 
 
-Plan: TypeAlias = Settled | Do
+Plan: TypeAlias = NothingToDo | Do
 
-_UNREADABLE = Settled(Status.UNSUPPORTED, SetupCode.INSPECT_FAILED)
-_MOVED = Settled(Status.DIVERGENT, SetupCode.REGISTRATION_FINGERPRINT_MISMATCH)
-_REBUILT = Settled(Status.DIVERGENT, SetupCode.RELEASE_BINDING_MISMATCH)
-_UNCHANGED = Settled(Status.UNCHANGED, SetupCode.ALREADY_EQUIVALENT)
-_DISABLED = Settled(Status.DIVERGENT, SetupCode.REGISTRATION_DISABLED)
-_NOT_OWNED = Settled(Status.FAILED, SetupCode.OWNERSHIP_UNAVAILABLE)
+_UNREADABLE = NothingToDo(Status.UNSUPPORTED, SetupCode.INSPECT_FAILED)
+_MOVED = NothingToDo(Status.DIVERGENT, SetupCode.REGISTRATION_FINGERPRINT_MISMATCH)
+_REBUILT = NothingToDo(Status.DIVERGENT, SetupCode.RELEASE_BINDING_MISMATCH)
+_UNCHANGED = NothingToDo(Status.UNCHANGED, SetupCode.ALREADY_EQUIVALENT)
+_DISABLED = NothingToDo(Status.DIVERGENT, SetupCode.REGISTRATION_DISABLED)
+_NOT_OWNED = NothingToDo(Status.FAILED, SetupCode.OWNERSHIP_UNAVAILABLE)
 
 
-def foresee(scene: Scene) -> Settled:
+def foresee(scene: Scene) -> NothingToDo:
     """What a dry run says about the target."""
     match scene.seen:
         case Seen.UNSUPPORTED:
             return _UNREADABLE
         case Seen.ABSENT:
             if scene.record is not None and not scene.record.is_pending:
-                return Settled(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED)
-            return Settled(Status.ABSENT, SetupCode.ABSENT)
+                return NothingToDo(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED)
+            return NothingToDo(Status.ABSENT, SetupCode.ABSENT)
         case Seen.EQUIVALENT:
-            return _against_record(scene) or Settled(Status.UNCHANGED, SetupCode.EQUIVALENT)
+            return _against_record(scene) or NothingToDo(Status.UNCHANGED, SetupCode.EQUIVALENT)
         case Seen.DIVERGENT if _is_only_disabled(scene):
             return _against_record(scene) or _DISABLED
         case Seen.DIVERGENT:
-            return _MOVED if scene.is_ours else Settled(Status.DIVERGENT, SetupCode.DIVERGENT)
+            return _MOVED if scene.is_ours else NothingToDo(Status.DIVERGENT, SetupCode.DIVERGENT)
 
 
 def plan_apply(scene: Scene) -> Plan:
@@ -114,7 +114,7 @@ def plan_apply(scene: Scene) -> Plan:
             return _against_record(scene) or _DISABLED
         case Seen.DIVERGENT:
             if not scene.is_ours:
-                return Settled(Status.DIVERGENT, SetupCode.DIVERGENCE_REQUIRES_REPLACEMENT)
+                return NothingToDo(Status.DIVERGENT, SetupCode.DIVERGENCE_REQUIRES_REPLACEMENT)
             if scene.record is not None and scene.record.is_pending:
                 # A replacement of ours by ours was begun; to finish it is what brings the two together.
                 return Do(Act.REPLACE, SetupCode.PENDING_RECOVERED)
@@ -141,7 +141,7 @@ def plan_rebind(scene: Scene) -> Plan:
     if scene.seen is Seen.ABSENT:
         if scene.record.is_pending:
             return Do(Act.ADD, SetupCode.REBOUND)
-        return Settled(Status.FAILED, SetupCode.OWNERSHIP_DIVERGED)
+        return NothingToDo(Status.FAILED, SetupCode.OWNERSHIP_DIVERGED)
     if not scene.is_ours:
         return _not_as_recorded(scene)
     if scene.live != scene.intent:
@@ -155,23 +155,23 @@ def _is_only_disabled(scene: Scene) -> bool:
     return scene.is_disabled and scene.live == scene.intent
 
 
-def _not_as_recorded(scene: Scene) -> Settled:
+def _not_as_recorded(scene: Scene) -> NothingToDo:
     """Somebody changed what we own; or another scope hides it, and then nobody can tell."""
     changed = scene.other_scope is None
-    return Settled(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED if changed else SetupCode.DIVERGENT)
+    return NothingToDo(Status.DIVERGENT, SetupCode.OWNERSHIP_DIVERGED if changed else SetupCode.DIVERGENT)
 
 
-def _removal_without_record(seen: Seen) -> Settled:
+def _removal_without_record(seen: Seen) -> NothingToDo:
     match seen:
         case Seen.ABSENT:
-            return Settled(Status.ABSENT, SetupCode.ABSENT)
+            return NothingToDo(Status.ABSENT, SetupCode.ABSENT)
         case Seen.EQUIVALENT:
             return _NOT_OWNED
         case _:
-            return Settled(Status.DIVERGENT, SetupCode.DIVERGENT)
+            return NothingToDo(Status.DIVERGENT, SetupCode.DIVERGENT)
 
 
-def _against_record(scene: Scene) -> Settled | None:
+def _against_record(scene: Scene) -> NothingToDo | None:
     """What keeps a registration that is as we want it from being in order; nothing if nobody recorded it."""
     if scene.record is None or scene.is_bound_here:
         return None

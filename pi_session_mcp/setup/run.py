@@ -17,11 +17,11 @@ from pi_session_mcp.config.load import config_path_for_operator
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.text import shown_text
 from pi_session_mcp.setup.clients.base import (
+    AskedFrom,
     CommandFailed,
     CommandFailure,
     Discovery,
     Seen,
-    Surroundings,
     can_be_registered,
 )
 from pi_session_mcp.setup.fence import fence
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from pi_session_mcp.setup.clients.base import Client
     from pi_session_mcp.setup.fence import Fence
+    from pi_session_mcp.setup.inputs import SetupInputs
     from pi_session_mcp.setup.plan import Plan, Scene
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
-    from pi_session_mcp.setup.world import World
 
 _NEED_NO_INTENT: Final = frozenset({Operation.OVERVIEW, Operation.ROLLBACK, Operation.REMOVE})
 _LOOKS: Final = frozenset({Operation.OVERVIEW, Operation.DRY_RUN})
@@ -55,12 +55,12 @@ _NOWHERE: Final = "0" * 64
 """Stands for the release and the paths of an installation that removes and does not register."""
 
 
-def run(operation: Operation, targets: Iterable[Target], world: World) -> Result:
+def run(operation: Operation, targets: Iterable[Target], inputs: SetupInputs) -> Result:
     """Do `operation` for each target once, in order; the result says how each came out. Never raises `Stopped`.
 
     SIGINT and SIGTERM end what runs, and then the result; what was in the middle is finished by the next run.
     """
-    course = Course(operation, tuple(dict.fromkeys(targets)), world)
+    course = Course(operation, tuple(dict.fromkeys(targets)), inputs)
     try:
         course.prepare()
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -105,7 +105,7 @@ class Course:
 
     operation: Operation
     targets: tuple[Target, ...]
-    world: World
+    inputs: SetupInputs
     findings: dict[Target, Finding] = field(default_factory=dict)
     interrupted: ExitStatus | None = None
     _state: Path = Path(os.devnull)
@@ -114,23 +114,23 @@ class Course:
 
     def prepare(self) -> None:
         """Everything that needs no client. Raises `Stopped`, and then nothing was written and no client has run."""
-        world = self.world
-        if not world.system.is_supported:
+        inputs = self.inputs
+        if not inputs.system.is_supported:
             raise Stopped(SetupCode.PLATFORM_UNSUPPORTED)
-        self._state = world.state(world.environ)
+        self._state = inputs.state(inputs.environ)
         if self.operation in _NEED_NO_INTENT:
             with suppress(Stopped):
                 self._intend()
         else:
             self._intend()
-            if not world.doctor_is_clean():
+            if not inputs.doctor_is_clean():
                 raise Stopped(SetupCode.DOCTOR_FAILED)
         if self.operation in _LOOKS:
             require_safe(self._state)  # it writes nothing, so it needs no directory to write in
             return
-        require_locks(self._state, world.system)
+        require_locks(self._state, inputs.system)
         prepare(self._state)
-        require_locks(self._state, world.system)
+        require_locks(self._state, inputs.system)
 
     async def run(self) -> None:
         """Every target in order. Raises `Stopped` when it cannot go on for any."""
@@ -162,12 +162,12 @@ class Course:
         """What we would register. Raises `Stopped`. A removal can do without, since the record says what is ours, and
         so can an overview.
         """
-        world = self.world
+        inputs = self.inputs
         try:
-            configuration = str(config_path_for_operator(world.environ, world.cwd))
+            configuration = str(config_path_for_operator(inputs.environ, inputs.cwd))
         except ConfigError:
             raise Stopped(SetupCode.CONFIG_REQUIRED) from None
-        installation = world.installation(world.environ)
+        installation = inputs.installation(inputs.environ)
         self._intent = registration_of(shown_text(installation.executable), shown_text(_without_dots(configuration)))
         if not can_be_registered(self._intent):
             raise Stopped(SetupCode.CONFIG_REQUIRED)
@@ -178,8 +178,8 @@ class Course:
         if self.operation in _LOOKS:
             yield None
             return
-        system = self.world.system
-        async with fence(self._state, system, within_s=self.world.lock_within_s, on_step=self.world.on_step) as held:
+        system = self.inputs.system
+        async with fence(self._state, system, within_s=self.inputs.lock_within_s, on_step=self.inputs.on_step) as held:
             try:
                 Ownership(self._state).sweep()
             except OwnershipUnavailable:
@@ -187,9 +187,9 @@ class Course:
             yield held
 
     async def _one(self, target: Target, held: Fence | None) -> Finding:
-        world = self.world
-        runner = Guarded(held, world.command_within_s, world.on_step)
-        client = world.client(target.client, Surroundings(world.environ, world.cwd, self._state / NEUTRAL))
+        inputs = self.inputs
+        runner = Guarded(held, inputs.command_within_s, inputs.on_step)
+        client = inputs.client(target.client, AskedFrom(inputs.environ, inputs.cwd, self._state / NEUTRAL))
         try:
             await _require_usable(client, target, runner)
             place = client.place(target)
@@ -235,12 +235,12 @@ class Course:
         await verify(
             Handshake(
                 registration=subject.intent,
-                environ=self.world.environ,
+                environ=self.inputs.environ,
                 directory=self._state / NEUTRAL,
-                tools=self.world.tools,
+                tools=self.inputs.tools,
                 held=None if held is None else held.descriptor,
-                within_s=self.world.verify_within_s,
-                on_step=self.world.on_step,
+                within_s=self.inputs.verify_within_s,
+                on_step=self.inputs.on_step,
             )
         )
         return Status.OK, SetupCode.MCP_VERIFIED

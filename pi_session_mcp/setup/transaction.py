@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Seen
 from pi_session_mcp.setup.ownership import Book, OwnershipUnavailable, Previous, Record
-from pi_session_mcp.setup.plan import Act, Do, Scene, Settled
+from pi_session_mcp.setup.plan import Act, Do, NothingToDo, Scene
 from pi_session_mcp.setup.result import Relation, SetupCode, Status
 from pi_session_mcp.setup.same import is_same_place, leads_to_the_same
 from pi_session_mcp.setup.steps import Doing
@@ -82,9 +82,9 @@ def _fingerprint(inspection: Inspection) -> str | None:
     return None if inspection.registration is None else inspection.registration.fingerprint()
 
 
-async def carry_out(plan: Settled | Do, scene: Scene, subject: Subject, fence: Fence) -> tuple[Status, SetupCode]:
+async def carry_out(plan: NothingToDo | Do, scene: Scene, subject: Subject, fence: Fence) -> tuple[Status, SetupCode]:
     """Do what `plan` says; what came of it. Raises `Stopped` when nothing could be begun."""
-    if isinstance(plan, Settled):
+    if isinstance(plan, NothingToDo):
         return plan.status, plan.code
     fence.require_sound()
     transaction = _Transaction(subject, scene)

@@ -15,7 +15,7 @@ from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
 from pi_session_mcp.extensions.resolve import Place
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import SCRIPT, Launch
 from pi_session_mcp.sessions.hosted.creation import HostedSessions

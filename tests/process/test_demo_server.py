@@ -13,7 +13,7 @@ import pytest
 from pi_session_mcp.demo.life import live
 from pi_session_mcp.demo.server import running_server
 from pi_session_mcp.demo.steps import Steps
-from pi_session_mcp.demo.world import World, throw_away_world
+from pi_session_mcp.demo.world import DemoWorld, throw_away_world
 from tests.support.trees import is_alive
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
+def world() -> Iterator[DemoWorld]:
     with throw_away_world() as made:
         yield made
 
@@ -32,7 +32,7 @@ def children() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if is_alive(child)]
 
 
-async def test_a_server_that_is_stuck_is_killed(world: World) -> None:
+async def test_a_server_that_is_stuck_is_killed(world: DemoWorld) -> None:
     async with running_server(world, end_within_s=0.1) as server:
         (process,) = children()
         os.kill(process.pid, signal.SIGSTOP)
@@ -43,7 +43,7 @@ async def test_a_server_that_is_stuck_is_killed(world: World) -> None:
     assert not process.is_running()
 
 
-async def test_a_cancelled_owner_has_ended_its_server(world: World) -> None:
+async def test_a_cancelled_owner_has_ended_its_server(world: DemoWorld) -> None:
     with anyio.CancelScope() as scope:
         async with running_server(world) as server:
             (process,) = children()
@@ -55,7 +55,7 @@ async def test_a_cancelled_owner_has_ended_its_server(world: World) -> None:
     assert server.family().alive() == 0
 
 
-async def test_a_server_that_refuses_to_start_is_told_with_its_code(world: World) -> None:
+async def test_a_server_that_refuses_to_start_is_told_with_its_code(world: DemoWorld) -> None:
     (world.root / "config.json").write_text("{")
     steps = Steps(lambda _: None, lambda _: None)
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.host.process import SCRIPT
 from tests.support.raw_host import WAIT_S
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.probe import World, look
+from pi_session_mcp.doctor.probe import DoctorInputs, look
 from pi_session_mcp.doctor.report import Report
 from pi_session_mcp.doctor.words import Severity
 from tests.support.environment import ensure_installed
@@ -104,7 +104,7 @@ class Installation:
 
     def report(self) -> Report:
         """What the doctor says now, to a user whom permissions hold back."""
-        world = World(self.environ, self.cwd, self.prefix, self.package, self.platform, self.machine_root)
+        world = DoctorInputs(self.environ, self.cwd, self.prefix, self.package, self.platform, self.machine_root)
         return Report(without_powers(partial(_examine, world), self.environ))
 
     def findings(self) -> list[Check]:
@@ -127,5 +127,5 @@ class Installation:
         return {"default": default, "permissionProfile": permission, **chosen}
 
 
-def _examine(world: World) -> tuple[Check, ...]:
+def _examine(world: DoctorInputs) -> tuple[Check, ...]:
     return decide(look(world))

@@ -9,7 +9,7 @@ from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.config.load import load
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.extensions.resolve import Place
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.sessions.hosted.creation import HostedSessions

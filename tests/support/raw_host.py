@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.host.process import SCRIPT
 from pi_session_mcp.runtime.locate import locate
 from pi_session_mcp.runtime.overrides import NothingAsked

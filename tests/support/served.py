@@ -72,7 +72,7 @@ class Watched(Registry):
 
 @dataclass
 class World:
-    """The server's surroundings, as a test sees them."""
+    """The server's asked_from, as a test sees them."""
 
     pi: FakePi
     registry: Watched

@@ -22,12 +22,12 @@ from pi_session_mcp.keeper import child, orphans
 from pi_session_mcp.platform import processes
 from pi_session_mcp.platform.filesystem import has_trusted_locks
 from pi_session_mcp.platform.lock import attempt_exlock
+from pi_session_mcp.setup.inputs import SetupInputs
 from pi_session_mcp.setup.release import Installation
 from pi_session_mcp.setup.result import Operation
 from pi_session_mcp.setup.run import run
 from pi_session_mcp.setup.system import System, this_system
 from pi_session_mcp.setup.targets import parse
-from pi_session_mcp.setup.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,9 +94,9 @@ def installation_of(directory: str) -> Installation:
     )
 
 
-def world_of(request: Mapping[str, Any], environ: Mapping[str, str]) -> World:
+def world_of(request: Mapping[str, Any], environ: Mapping[str, str]) -> SetupInputs:
     """The world that the request describes."""
-    world = World(
+    world = SetupInputs(
         environ=environ,
         cwd=Path(request["cwd"]),
         doctor_is_clean=lambda: bool(request.get("clean", True)),

@@ -15,7 +15,7 @@ from tests.support.setup_worlds import Driver, Operator, fresh_copy
 if TYPE_CHECKING:
     from pathlib import Path
 
-LATE: Final = ("anyio._backends._asyncio", "pydantic_settings", "pi_session_mcp.config.environment")
+LATE: Final = ("anyio._backends._asyncio", "pydantic_settings", "pi_session_mcp.config.operator_environment")
 
 
 class WarmDriver(Driver):

@@ -29,7 +29,7 @@ NEEDED: Final = (
     "pi_session_mcp.cli.doctor_report",
     "pi_session_mcp.cli.program",
     "pi_session_mcp.cli.progress",
-    "pi_session_mcp.config.environment",
+    "pi_session_mcp.config.operator_environment",
 )
 
 

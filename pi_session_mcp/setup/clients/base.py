@@ -123,7 +123,7 @@ class ClientOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AskedFrom:
     """Where the operator asks from.
 
     `environ` is the operator's environment, `directory` the real path that the command runs in, and `neutral` the

@@ -33,7 +33,7 @@ from pi_session_mcp.setup.targets import SCOPES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_session_mcp.setup.clients.base import ClientCommand, ClientOutput, Runner, Settings, Surroundings
+    from pi_session_mcp.setup.clients.base import AskedFrom, ClientCommand, ClientOutput, Runner, Settings
     from pi_session_mcp.setup.targets import Target
 
 _TIMEOUT: Final = "timeout"
@@ -75,13 +75,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 class ClaudeCode:
     """The adapter; see `base.Client`."""
 
-    surroundings: Surroundings
+    asked_from: AskedFrom
     name: str = field(default="claude-code", init=False)
     scopes: tuple[str, ...] = field(default=SCOPES["claude-code"], init=False)
 
     @property
     def _program(self) -> Program:
-        return Program("claude", "CLAUDE_CONFIG_DIR", "", self.surroundings)
+        return Program("claude", "CLAUDE_CONFIG_DIR", "", self.asked_from)
 
     def home_is_usable(self) -> bool:
         """See `base.Client`."""
@@ -93,7 +93,7 @@ class ClaudeCode:
 
     def accepts(self, target: Target) -> bool:
         """`local` only at the top of a repository; `project` only where no other `.mcp.json` answers from above."""
-        directory = self.surroundings.directory
+        directory = self.asked_from.directory
         match target.scope:
             case "local":
                 return is_own_project(directory)
@@ -104,7 +104,7 @@ class ClaudeCode:
 
     def place(self, target: Target) -> str:
         """See `base.Client`."""
-        return self._program.place(target, None if target.scope == "user" else self.surroundings.directory)
+        return self._program.place(target, None if target.scope == "user" else self.asked_from.directory)
 
     async def discover(self, run: Runner) -> Discovery:
         """See `base.Client`."""
@@ -127,7 +127,7 @@ class ClaudeCode:
         """See `base.Client`. A local scope is never hidden, and where that is meant it is what was looked at."""
         if target.scope == "local":
             return None
-        directory = self.surroundings.directory
+        directory = self.asked_from.directory
         command = self._program.call(directory, "mcp", "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS)
         try:
             shown = _shown_scope(await run.run(command), target.alias)
@@ -167,7 +167,7 @@ class ClaudeCode:
     def _command(self, target: Target, *words: str, mutates: bool = False, **settings: str) -> ClientCommand:
         if target.scope == "user":
             return self._program.from_neutral("mcp", *words, mutates=mutates, **settings)
-        return self._program.call(self.surroundings.directory, "mcp", *words, mutates=mutates, **settings)
+        return self._program.call(self.asked_from.directory, "mcp", *words, mutates=mutates, **settings)
 
 
 def is_own_project(directory: Path) -> bool:

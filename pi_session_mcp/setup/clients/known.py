@@ -9,17 +9,17 @@ from pi_session_mcp.setup.clients.codex import Codex
 from pi_session_mcp.setup.clients.copilot import Copilot
 
 if TYPE_CHECKING:
-    from pi_session_mcp.setup.clients.base import Client, Surroundings
+    from pi_session_mcp.setup.clients.base import AskedFrom, Client
 
 
-def client_named(name: str, surroundings: Surroundings) -> Client:
+def client_named(name: str, asked_from: AskedFrom) -> Client:
     """The adapter that a target's first word names."""
     match name:
         case "claude-code":
-            return ClaudeCode(surroundings)
+            return ClaudeCode(asked_from)
         case "codex":
-            return Codex(surroundings)
+            return Codex(asked_from)
         case "copilot":
-            return Copilot(surroundings)
+            return Copilot(asked_from)
         case _:
             raise AssertionError("targets name known clients only")

@@ -1,4 +1,4 @@
-"""What the adapters share: a client's program, its surroundings, and where it keeps its files."""
+"""What the adapters share: a client's program, where it is asked from, and where it keeps its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pi_session_mcp.setup.clients.neutral import neutral_directory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_session_mcp.setup.clients.base import ClientOutput, Runner, Surroundings
+    from pi_session_mcp.setup.clients.base import AskedFrom, ClientOutput, Runner
     from pi_session_mcp.setup.targets import Target
 
 _VERBS: Final = ("get", "add", "remove")
@@ -38,22 +38,22 @@ class Program:
     word: str
     home_variable: str
     home_below: str
-    surroundings: Surroundings
+    asked_from: AskedFrom
 
     def path(self) -> str | None:
         """Where the program is. Relative entries of `PATH` are not searched: a project could have put it there."""
-        entries = self.surroundings.environ.get("PATH", os.defpath).split(os.pathsep)
+        entries = self.asked_from.environ.get("PATH", os.defpath).split(os.pathsep)
         return shutil.which(self.word, path=os.pathsep.join(filter(os.path.isabs, entries)))
 
     def home_is_usable(self) -> bool:
         """`HOME` must be absolute; the variable too, if it is set. A relative one would move with the directory."""
         moved = self.moved_home
-        return os.path.isabs(self.surroundings.environ.get("HOME", "")) and (not moved or os.path.isabs(moved))
+        return os.path.isabs(self.asked_from.environ.get("HOME", "")) and (not moved or os.path.isabs(moved))
 
     @property
     def moved_home(self) -> str:
         """What the variable says; every client takes an empty value for none."""
-        return self.surroundings.environ.get(self.home_variable, "")
+        return self.asked_from.environ.get(self.home_variable, "")
 
     def can_have_home(self) -> bool:
         """Whether what the variable names is a directory, or nothing yet."""
@@ -66,7 +66,7 @@ class Program:
         One home has one place, however it is written: behind a link, by way of `..`, or named by the variable although
         the client would go there without it.
         """
-        home, moved = self.surroundings.environ.get("HOME", ""), self.moved_home
+        home, moved = self.asked_from.environ.get("HOME", ""), self.moved_home
         usual = os.path.realpath(os.path.join(home, self.home_below))
         named = ["HOME", home] if not moved or os.path.realpath(moved) == usual else [self.home_variable, moved]
         where = "" if directory is None else os.path.realpath(directory)
@@ -82,7 +82,7 @@ class Program:
 
     def from_neutral(self, *arguments: str, mutates: bool = False, **settings: str) -> ClientCommand:
         """A call that sees the user scope only. Raises `CommandFailed`."""
-        directory = neutral_directory(self.surroundings.neutral, self.surroundings.environ)
+        directory = neutral_directory(self.asked_from.neutral, self.asked_from.environ)
         return self.call(directory, *arguments, mutates=mutates, **settings)
 
     def call(self, directory: Path, *arguments: str, mutates: bool = False, **settings: str) -> ClientCommand:
@@ -90,7 +90,7 @@ class Program:
         path = self.path()
         if path is None:
             raise CommandFailed(CommandFailure.MISSING)
-        environment = {**self.surroundings.environ, "NO_COLOR": "1", **settings}
+        environment = {**self.asked_from.environ, "NO_COLOR": "1", **settings}
         return ClientCommand((path, *arguments), directory, environment, mutates=mutates)
 
 

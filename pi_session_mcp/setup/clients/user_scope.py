@@ -11,7 +11,7 @@ from pi_session_mcp.setup.clients.program import Program
 from pi_session_mcp.setup.targets import SCOPES
 
 if TYPE_CHECKING:
-    from pi_session_mcp.setup.clients.base import ClientOutput, Discovery, Inspection, Runner, Settings, Surroundings
+    from pi_session_mcp.setup.clients.base import AskedFrom, ClientOutput, Discovery, Inspection, Runner, Settings
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
@@ -29,7 +29,7 @@ class UserScopeClient(ABC):
     home_variable: ClassVar[str]
     home_below: ClassVar[str]
     as_json: ClassVar[tuple[str, ...]]
-    surroundings: Surroundings
+    asked_from: AskedFrom
 
     @staticmethod
     @abstractmethod
@@ -59,7 +59,7 @@ class UserScopeClient(ABC):
 
     @property
     def _program(self) -> Program:
-        return Program(self.word, self.home_variable, self.home_below, self.surroundings)
+        return Program(self.word, self.home_variable, self.home_below, self.asked_from)
 
     def home_is_usable(self) -> bool:
         """See `base.Client`."""

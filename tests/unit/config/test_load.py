@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from pi_session_mcp.config.environment import Environment
 from pi_session_mcp.config.load import ConfigError, config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.model import ExecutionProfile, Grant, McpServer, RuntimeOverride
+from pi_session_mcp.config.operator_environment import Environment
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.errors import ConfigCode
 from pi_session_mcp.terms.tool_names import exposed_name

@@ -13,7 +13,7 @@ from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.probe import World, look
+from pi_session_mcp.doctor.probe import DoctorInputs, look
 from pi_session_mcp.doctor.report import check_members
 from pi_session_mcp.doctor.words import Id
 from tests.unit.config.given import (
@@ -110,7 +110,7 @@ def test_each_rule_is_reported_alike_by_doctor_config_check_and_serve(rule: Rule
 
     at_start = _refusal(config_path_for_server(environ)).to_report()
     checked = refusal(_refusal(config_path_for_operator(environ, tmp_path))).members
-    (found,) = (check for check in decide(look(World(environ, tmp_path))) if check.id is Id.CONFIG_INVALID)
+    (found,) = (check for check in decide(look(DoctorInputs(environ, tmp_path))) if check.id is Id.CONFIG_INVALID)
 
     members = check_members(found)
     assert members["rule"] == rule.value

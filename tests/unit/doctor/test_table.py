@@ -16,7 +16,7 @@ from pi_session_mcp.cli.program import parse
 from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.render import json_report
 from pi_session_mcp.config.pointer import ALIAS_PATTERN
-from pi_session_mcp.doctor.probe import World, look
+from pi_session_mcp.doctor.probe import DoctorInputs, look
 from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, TABLE, TARGET, VARIABLE, Id, Remedy, Severity
 from pi_session_mcp.runtime.problem import CONFIGURED_NODE, CONFIGURED_SDK
 from pi_session_mcp.runtime.problem import REMEDIATIONS as OF_THE_RUNTIME
@@ -38,7 +38,7 @@ NEEDS_A_USER_WITHOUT_HOME = {
 def imports(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What a look imports late: each report is made in a child, which would import it again."""
     here = Installation(tmp_path_factory.mktemp("imports"))
-    look(World(here.environ, here.cwd, here.prefix, here.package, here.platform, here.machine_root))
+    look(DoctorInputs(here.environ, here.cwd, here.prefix, here.package, here.platform, here.machine_root))
 
 
 def test_nothing_is_wrong_with_a_good_installation(here: Installation) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pi_session_mcp.setup.clients.base import (
+    AskedFrom,
     ClientCommand,
     ClientOutput,
     CommandFailed,
@@ -18,7 +19,6 @@ from pi_session_mcp.setup.clients.base import (
     Discovery,
     Inspection,
     Seen,
-    Surroundings,
 )
 from pi_session_mcp.setup.clients.claude_code import ClaudeCode
 from pi_session_mcp.setup.clients.known import client_named
@@ -59,12 +59,12 @@ class World:
     run: PlainRunner = field(default_factory=PlainRunner)
 
     def client(self, target: Target, directory: Path | None = None, /, **environ: str) -> Client:
-        surroundings = Surroundings({**self.stubs.environ, **environ}, directory or self.project, self.neutral)
-        return client_named(target.client, surroundings)
+        asked_from = AskedFrom({**self.stubs.environ, **environ}, directory or self.project, self.neutral)
+        return client_named(target.client, asked_from)
 
     def client_with(self, target: Target, variable: str, value: str) -> Client:
         environ = {**self.stubs.environ, variable: value}
-        return client_named(target.client, Surroundings(environ, self.project, self.neutral))
+        return client_named(target.client, AskedFrom(environ, self.project, self.neutral))
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_a_home_that_depends_on_the_directory_is_no_home(world: World, target: T
     assert not world.client_with(target, variable, "elsewhere").home_is_usable()
     assert not world.client(target, HOME="").home_is_usable()
     assert not world.client(target, HOME="here").home_is_usable()
-    assert not client_named(target.client, Surroundings({}, world.project, world.neutral)).home_is_usable()
+    assert not client_named(target.client, AskedFrom({}, world.project, world.neutral)).home_is_usable()
 
 
 def test_each_target_home_and_project_has_its_own_place(world: World, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Surroundings
+from pi_session_mcp.setup.clients.base import AskedFrom, CommandFailed, CommandFailure
 from pi_session_mcp.setup.clients.codex import Codex
 from pi_session_mcp.setup.clients.neutral import (
     MARKS,
@@ -224,7 +224,7 @@ def test_a_directory_of_somebody_else_is_not_neutral(home: Path, directory: Path
 @pytest.mark.anyio
 async def test_no_client_is_asked_from_a_directory_that_stopped_being_neutral(home: Path, directory: Path) -> None:
     stubs, run = install_stub_clients(home, home / "bin"), PlainRunner()
-    client = Codex(Surroundings(stubs.environ, home, directory))
+    client = Codex(AskedFrom(stubs.environ, home, directory))
     target, intent = Target("codex", "user"), registration_of("/p", "/c")
     (directory / ".mcp.json").touch()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pi_session_mcp.runtime.environment import without_node_options
+from pi_session_mcp.runtime.node_environment import without_node_options
 from pi_session_mcp.terms.variable import VARIABLE
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
-from pi_session_mcp.bridge.environment import INHERITED, VariableMissing, child_environment
+from pi_session_mcp.bridge.child_environment import INHERITED, VariableMissing, child_environment
 
 HOST = {"PATH": "/bin", "HOME": "/home/x", "TERM": "() { :; }", "SECRET": "canary", "TOKEN": "value", "EMPTY": ""}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pi_session_mcp.host.environment import host_environment
+from pi_session_mcp.host.host_environment import host_environment
 
 AGENT = Path("/home/someone/.pi/agent")
 

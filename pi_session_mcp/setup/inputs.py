@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pi_session_mcp.setup.clients.base import Client, Surroundings
+    from pi_session_mcp.setup.clients.base import AskedFrom, Client
     from pi_session_mcp.setup.steps import OnStep
 
 
@@ -28,7 +28,7 @@ def lasting_installation(environ: Mapping[str, str]) -> Installation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class SetupInputs:
     """Where a run happens.
 
     `cwd` is what `project` and `local` mean. `doctor_is_clean` says whether the offline check found no error; it is
@@ -42,7 +42,7 @@ class World:
     tools: frozenset[str]
     installation: Callable[[Mapping[str, str]], Installation] = lasting_installation
     state: Callable[[Mapping[str, str]], Path] = state_directory
-    client: Callable[[str, Surroundings], Client] = client_named
+    client: Callable[[str, AskedFrom], Client] = client_named
     system: System = field(default_factory=this_system)
     on_step: OnStep = unwatched
     lock_within_s: float = DEADLINES.setup_lock_s
