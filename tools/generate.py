@@ -13,6 +13,7 @@ from tools import (
     configuration_schema,
     doctor_reference,
     help_pages,
+    layers_reference,
     limits_reference,
     man_page,
 )
@@ -29,6 +30,7 @@ _SOURCES: Final = (
     configuration_schema,
     doctor_reference,
     help_pages,
+    layers_reference,
     limits_reference,
     man_page,
 )

@@ -28,6 +28,7 @@ from pi_session_mcp.doctor.passing import ALL_VARIABLES, CERTIFICATES, PROXIES
 from pi_session_mcp.doctor.profiles import pi, store
 from pi_session_mcp.doctor.words import ORDER, ROWS, Id, Remedy
 from pi_session_mcp.platform.directory import Directory
+from pi_session_mcp.platform.supported import SUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 MINIMUM_PYTHON: Final = (3, 11)
 """What the package requires, for when its metadata do not say."""
-
-_PLATFORMS: Final = frozenset({"linux", "darwin"})
 
 
 def decide(facts: Facts) -> tuple[Check, ...]:
@@ -71,7 +70,7 @@ def _python(facts: Facts) -> Iterator[Check]:
 
 
 def _platform(facts: Facts) -> Iterator[Check]:
-    found = None if facts.platform in _PLATFORMS else Id.PLATFORM_UNSUPPORTED
+    found = None if facts.platform in SUPPORTED else Id.PLATFORM_UNSUPPORTED
     yield from up_to((Id.PLATFORM_UNSUPPORTED,), found, Remedy.SUPPORTED_PLATFORM)
 
 

@@ -332,9 +332,10 @@ def _judge(directory: Path, inputs: DoctorInputs) -> State:
     """As setup judges it before it makes anything."""
     from pi_session_mcp.platform.files import can_make
     from pi_session_mcp.platform.filesystem import has_trusted_locks
+    from pi_session_mcp.platform.supported import SUPPORTED
     from pi_session_mcp.setup.state_directory import is_safe, nearest_directory
 
-    known = inputs.platform in {"linux", "darwin"}  # elsewhere it is the platform that is refused
+    known = inputs.platform in SUPPORTED  # elsewhere it is the platform that is refused
     if known and not has_trusted_locks(nearest_directory(directory), platform=inputs.platform):
         return State.FILE_SYSTEM
     if not is_safe(directory):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.layers_reference import layers
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ROOT / "pi_session_mcp"
 STANDALONE = ("keeper.program", "keeper.session_command", "platform.processes")
@@ -113,3 +115,27 @@ def test_only_the_keepers_and_the_platforms_folder_make_pipes_for_a_process_or_w
         if path.relative_to(PRODUCT).parts[0] not in {"keeper", "platform"} and called(path) & STARTS_AND_WAITS
     }
     assert found == set(OWN_PIPES)
+
+
+def asks_for_the_system(path: Path) -> bool:
+    """Whether a file compares something with the name of an operating system."""
+    parts = [
+        part
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        for part in ast.walk(node)
+    ]
+    return any(isinstance(part, ast.Constant) and part.value in {"linux", "darwin"} for part in parts)
+
+
+def test_platform_branches_stand_in_the_platforms_folder() -> None:
+    found = {path.relative_to(PRODUCT).parts[0] for path in PRODUCT.rglob("*.py") if asks_for_the_system(path)}
+
+    assert found == {"platform"}
+
+
+def test_the_architecture_has_a_row_for_each_layer() -> None:
+    document = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    names = {name for layer in layers() for name in layer.split(" | ")} - {"__main__"}
+
+    assert {name for name in names if f"`{name}/`" not in document and f"`{name}.py`" not in document} == set()
