@@ -18,6 +18,7 @@ from pi_session_mcp.setup.clients.base import ClientOutput, CommandFailed, Comma
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
 
 if TYPE_CHECKING:
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.keeper.child import Child
     from pi_session_mcp.setup.clients.base import ClientCommand
     from pi_session_mcp.setup.fence import Fence
@@ -40,10 +41,9 @@ class Guarded:
     """Runs clients' commands; see `clients.base.Runner`. `doing` says what for, and is set before each use."""
 
     fence: Fence | None
-    within_s: float = DEADLINES.setup_command_s
+    deadlines: Deadlines = DEADLINES
     on_step: OnStep = unwatched
     doing: Doing = Doing.DISCOVER
-    gone_within_s: float = DEADLINES.setup_gone_s
 
     async def run(self, command: ClientCommand) -> ClientOutput:
         """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`.
@@ -54,7 +54,7 @@ class Guarded:
         told = command.conversation
         ended = await run(
             self._under_guard(command),
-            within_s=self.within_s,
+            within_s=self.deadlines.setup_command_s,
             max_bytes=OUTPUT_LIMIT_BYTES,
             told=None if told is None else Input(told.says, told.is_over),
             on_started=self._tell_running,
@@ -70,7 +70,7 @@ class Guarded:
             argv=(command.argv[0], *map(path_text, command.argv[1:])),
             environment=command.environment,
             directory=str(command.directory),
-            patience_s=self.gone_within_s,
+            patience_s=self.deadlines.setup_gone_s,
             streams=(OUTPUT, ERRORS) if command.conversation is None else (OUTPUT, ERRORS, INPUT),
             descriptors={} if held is None else {FENCE_DESCRIPTOR: held},
             dies_with_keeper=True,

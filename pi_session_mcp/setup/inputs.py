@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.setup.clients.base import AskedFrom, Client
     from pi_session_mcp.setup.steps import OnStep
 
@@ -45,6 +46,4 @@ class SetupInputs:
     client: Callable[[str, AskedFrom], Client] = client_named
     system: System = field(default_factory=this_system)
     on_step: OnStep = unwatched
-    lock_within_s: float = DEADLINES.setup_lock_s
-    command_within_s: float = DEADLINES.setup_command_s
-    verify_within_s: float = DEADLINES.verify_s
+    deadlines: Deadlines = DEADLINES

@@ -179,7 +179,9 @@ class Course:
             yield None
             return
         system = self.inputs.system
-        async with fence(self._state, system, within_s=self.inputs.lock_within_s, on_step=self.inputs.on_step) as held:
+        async with fence(
+            self._state, system, within_s=self.inputs.deadlines.setup_lock_s, on_step=self.inputs.on_step
+        ) as held:
             try:
                 Ownership(self._state).sweep()
             except OwnershipUnavailable:
@@ -188,7 +190,7 @@ class Course:
 
     async def _one(self, target: Target, held: Fence | None) -> Finding:
         inputs = self.inputs
-        runner = Guarded(held, inputs.command_within_s, inputs.on_step)
+        runner = Guarded(held, inputs.deadlines, inputs.on_step)
         client = inputs.client(target.client, AskedFrom(inputs.environ, inputs.cwd, self._state / NEUTRAL))
         try:
             await _require_usable(client, target, runner)
@@ -239,7 +241,7 @@ class Course:
                 directory=self._state / NEUTRAL,
                 tools=self.inputs.tools,
                 held=None if held is None else held.descriptor,
-                within_s=self.inputs.verify_within_s,
+                deadlines=self.inputs.deadlines,
                 on_step=self.inputs.on_step,
             )
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.keeper.child import Child
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.steps import OnStep
@@ -41,7 +42,7 @@ class Handshake:
     directory: Path
     tools: frozenset[str]
     held: int | None = None
-    within_s: float = DEADLINES.verify_s
+    deadlines: Deadlines = DEADLINES
     on_step: OnStep = unwatched
 
 
@@ -49,7 +50,7 @@ async def verify(handshake: Handshake) -> None:
     """Return when the server has answered everything as it should and has ended. Raises `Stopped`."""
     handshake.on_step(Doing.VERIFY.at("starting"), None)
     try:
-        with anyio.fail_after(handshake.within_s):
+        with anyio.fail_after(handshake.deadlines.verify_s):
             await _talk(handshake)
     except TimeoutError:
         raise Stopped(SetupCode.MCP_TIMEOUT) from None
@@ -65,7 +66,7 @@ async def _talk(handshake: Handshake) -> None:
             handshake.on_step(Doing.VERIFY.at("running"), Running(server.pid, server.command_pid))
             await _check(_Conversation(server), handshake.tools)
             server.hang_up()
-            with anyio.move_on_after(DEADLINES.process_shutdown_s):
+            with anyio.move_on_after(handshake.deadlines.process_shutdown_s):
                 await server.over()
                 ended = True
     except (OSError, CommandNotStarted):
@@ -80,8 +81,8 @@ def _command(handshake: Handshake) -> Command:
         argv=tuple(map(path_text, (registration.command, *registration.arguments))),
         environment={**handshake.environ, **_variables(registration)},
         directory=str(handshake.directory),
-        grace_s=DEADLINES.verify_grace_s,
-        patience_s=DEADLINES.setup_gone_s,
+        grace_s=handshake.deadlines.verify_grace_s,
+        patience_s=handshake.deadlines.setup_gone_s,
         streams=(INPUT, OUTPUT),
         held=handshake.held,
     )

@@ -13,6 +13,7 @@ import anyio.lowlevel
 import psutil
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure
 from pi_session_mcp.setup.guardian import Guarded
 from tests.support.setup_driver import keeper_on_macos, keeper_that_goes_blind
@@ -69,7 +70,7 @@ def test_a_signal_ends_setup_whose_guardian_is_stopped(operator: Operator, numbe
 
 @pytest.mark.anyio
 async def test_a_guardian_that_is_stopped_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
-    guarded = Guarded(None, within_s=0.5, gone_within_s=5.0)
+    guarded = Guarded(None, Deadlines(setup_command_s=0.5, setup_gone_s=5.0))
     pids: list[int] = []
     guarded.on_step = lambda _step, running: pids.extend([] if running is None else [running.guardian, running.command])
     words = (sys.executable, "-S", "-c", "import time; time.sleep(600)")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.keeper import child, orphans
 from pi_session_mcp.platform import processes
 from pi_session_mcp.platform.filesystem import has_trusted_locks
@@ -108,8 +109,9 @@ def world_of(request: Mapping[str, Any], environ: Mapping[str, str]) -> SetupInp
             request.get("victim", "command"),
             None if request.get("held") is None else Path(request["held"]),
         ),
-        lock_within_s=request.get("lock_within_s", 60.0),
-        command_within_s=request.get("command_within_s", 60.0),
+        deadlines=Deadlines(
+            setup_lock_s=request.get("lock_within_s", 60.0), setup_command_s=request.get("command_within_s", 60.0)
+        ),
     )
     if request.get("untrusted_locks"):
         return replace(world, system=replace(world.system, trusts_locks=lambda _directory: False))

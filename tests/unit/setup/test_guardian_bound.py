@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.keeper import child
 from pi_session_mcp.setup.clients.base import ClientCommand, CommandFailed, CommandFailure
 from pi_session_mcp.setup.fence import Fence
@@ -24,7 +25,7 @@ async def test_one_that_is_deaf_is_killed_at_the_bound(tmp_path: Path, monkeypat
     monkeypatch.setattr(child, "PROGRAM", tmp_path / "deaf.py")
     path = tmp_path / "lock"
     with path.open("wb") as lock:
-        guarded = Guarded(Fence(lock.fileno(), path), within_s=0.2, gone_within_s=0.5)
+        guarded = Guarded(Fence(lock.fileno(), path), Deadlines(setup_command_s=0.2, setup_gone_s=0.5))
         with anyio.fail_after(60), pytest.raises(CommandFailed) as failed:
             await guarded.run(ClientCommand(("/bin/true",), tmp_path, {}, mutates=True))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pi_session_mcp import __version__
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.server.catalog import TOOLS
 from pi_session_mcp.setup.registration import Registration
 from pi_session_mcp.setup.result import SetupCode, Stopped
@@ -112,7 +113,7 @@ def handshake(script: str, directory: Path, within_s: float = 60.0) -> Handshake
         environ={"PATH": "/usr/bin:/bin"},
         directory=directory,
         tools=NAMES,
-        within_s=within_s,
+        deadlines=Deadlines(verify_s=within_s),
     )
 
 
