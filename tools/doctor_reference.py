@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pi_session_mcp.cli.outcome import SCHEMA_VERSION
 from pi_session_mcp.config.place import Source
-from pi_session_mcp.doctor.passing import ALL_VARIABLES, NAMES
-from pi_session_mcp.doctor.words import (
-    ALIAS,
-    PIN,
-    PROFILE,
-    ROWS,
-    TABLE,
-    TARGET,
-    VARIABLE,
-    Id,
-    Note,
-    Remedy,
-    Row,
-    Severity,
-)
+from pi_session_mcp.doctor.checks import TABLE
+from pi_session_mcp.doctor.subject import ALIAS, PIN, PROFILE, TARGET, UNCHECKED, VARIABLE, Row, Severity
+from pi_session_mcp.doctor.subjects.agent_directory import PI_CONFIGURATION_INVALID
+from pi_session_mcp.doctor.subjects.configuration import CONFIG_INVALID
+from pi_session_mcp.doctor.subjects.network import ALL_VARIABLES, NAMES
+from pi_session_mcp.doctor.subjects.profiles import NOTES
+from pi_session_mcp.doctor.subjects.setup_state import STATE_DIRECTORY_UNSUPPORTED
 from pi_session_mcp.host.protocol import PiFault
 from tools.generated import Generated
 
@@ -108,8 +100,8 @@ def _no_report() -> dict[str, Any]:
 
 
 def _branches(row: Row) -> list[dict[str, Any]]:
-    common = {"id": {"const": row.id.value}, "subject": _subject(row)}
-    remedies = [remedy.value for remedy in (*row.remedies, Remedy.UNCHECKED)]
+    common = {"id": {"const": row.id}, "subject": _subject(row)}
+    remedies = [*row.remedies, UNCHECKED]
     found: dict[str, Any] = {
         **common,
         "severity": {"const": row.severity.value},
@@ -121,11 +113,11 @@ def _branches(row: Row) -> list[dict[str, Any]]:
         "column": {"type": "integer", "minimum": 1},
         "rule": {"type": "string"},
     }
-    with_places = {**found, **places} if row.id is Id.CONFIG_INVALID else found
-    optional = ("pointer", "line", "column") if row.id is Id.CONFIG_INVALID else ()
+    with_places = {**found, **places} if row is CONFIG_INVALID else found
+    optional = ("pointer", "line", "column") if row is CONFIG_INVALID else ()
     fine: dict[str, Any] = {**common, "severity": {"const": Severity.OK.value}}
     if row.subject == PROFILE:
-        fine["note"] = {"enum": [note.value for note in Note], "description": "What was not looked at, and why."}
+        fine["note"] = {"enum": list(NOTES.values()), "description": "What was not looked at, and why."}
     return [_closed(fine, optional=("note",)), _closed(with_places, optional=optional)]
 
 
@@ -138,8 +130,8 @@ def _subject(row: Row) -> dict[str, Any]:
         case s if s == VARIABLE:
             return {"enum": [ALL_VARIABLES, *NAMES]}
         case s if s == TARGET:
-            return {"type": "string", "pattern": f"^({ROWS[Id.STATE_DIRECTORY_UNSUPPORTED].subject}|{_TARGET})$"}
-        case fixed if row.id is Id.PI_CONFIGURATION_INVALID:
+            return {"type": "string", "pattern": f"^({STATE_DIRECTORY_UNSUPPORTED.subject}|{_TARGET})$"}
+        case fixed if row is PI_CONFIGURATION_INVALID:
             return {"enum": [fixed, *dict.fromkeys(fault.file for fault in PiFault)]}
         case fixed:
             return {"const": fixed}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.outcome import Answer, Block, Facts, Line, Mark, Outcome, Prose, Show
-from pi_session_mcp.doctor.words import ROWS, Remedy, Severity
+from pi_session_mcp.doctor.subject import UNCHECKED, Check, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pi_session_mcp.doctor.made import Check
     from pi_session_mcp.doctor.report import Report
 
 _MARKS: Final = {Severity.OK: Mark.OK, Severity.WARNING: Mark.WARNING, Severity.ERROR: Mark.FAILED}
@@ -19,15 +18,11 @@ _WORST_LAST: Final = (Severity.OK, Severity.WARNING, Severity.ERROR)
 
 def examine(show: Show) -> Answer:
     """Look, decide, report."""
-    from pi_session_mcp.doctor.checks import decide
-    from pi_session_mcp.doctor.probe import DoctorInputs, look
-    from pi_session_mcp.doctor.report import Report
+    from pi_session_mcp.doctor.checks import examine as examined
+    from pi_session_mcp.doctor.installation import Installation
 
     with show.working("Looking at this installation"):
-        seen = look(DoctorInputs.here())
-        report = Report(
-            decide(seen), configuration_from=seen.configuration_from, is_registered=seen.is_registered is not False
-        )
+        report = examined(Installation.here())
     return outcome(report)
 
 
@@ -54,24 +49,24 @@ def _source(report: Report) -> Iterator[Block]:
 
 
 def _shown(check: Check) -> Iterator[Block]:
-    row = ROWS[check.id]
     if check.remedy is None:
-        yield Line(Mark.OK, "ok", f"{check.subject}: {row.fine}")
+        yield Line(Mark.OK, "ok", f"{check.subject}: {check.row.fine}")
         if check.note is not None:
-            yield Facts((("note", check.note.value),))
+            yield Facts((("note", check.note),))
         return
-    found = "could not be checked" if check.remedy is Remedy.UNCHECKED else row.found
+    found = "could not be checked" if check.remedy == UNCHECKED else check.row.found
     yield Line(_MARKS[check.severity], check.severity.value, f"{check.subject}: {found}")
-    yield Facts((("check", check.id.value), *_place(check), ("do", check.remedy.value)))
+    yield Facts((("check", check.row.id), *_place(check), ("do", check.remedy)))
 
 
 def _place(check: Check) -> Iterator[tuple[str, str]]:
-    if check.line is not None:
-        yield "place", f"line {check.line}, column {check.column}"
-    elif check.pointer:
-        yield "place", check.pointer
-    if check.rule is not None:
-        yield "rule", check.rule
+    place = check.place
+    if "line" in place:
+        yield "place", f"line {place['line']}, column {place['column']}"
+    elif place.get("pointer"):
+        yield "place", str(place["pointer"])
+    if "rule" in place:
+        yield "rule", str(place["rule"])
 
 
 def _verdict_word(report: Report) -> str:

@@ -62,14 +62,14 @@ def refusal(refused: ConfigError) -> Outcome:
 
 
 def _with_way_out(outcome: Outcome, code: ConfigCode, source: Source | None) -> Outcome:
-    from pi_session_mcp.doctor.words import Remedy
+    from pi_session_mcp.doctor.subjects import configuration as told_by_doctor
 
     remedies = {
-        ConfigCode.PATH_REQUIRED: Remedy.NAME_CONFIGURATION,
-        ConfigCode.MISSING: Remedy.WRITE_CONFIGURATION,
-        ConfigCode.UNREADABLE: Remedy.READABLE_CONFIGURATION,
+        ConfigCode.PATH_REQUIRED: told_by_doctor.NAME_CONFIGURATION,
+        ConfigCode.MISSING: told_by_doctor.WRITE_CONFIGURATION,
+        ConfigCode.UNREADABLE: told_by_doctor.CONFIG_UNREADABLE.remedy,
     }
-    remedy = remedies.get(code, Remedy.VALID_CONFIGURATION).value
+    remedy = remedies.get(code, told_by_doctor.CONFIG_INVALID.remedy)
     told = {} if source is None else source.members("source")
     shown = () if source is None else (("read from", source.words),)
     members = {**outcome.members, **told, "remediation": remedy}

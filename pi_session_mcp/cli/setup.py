@@ -145,12 +145,11 @@ class _Doctor:
 
     def allows(self) -> bool:
         """Whether no error concerns the whole installation. Warnings are for the operator to weigh."""
-        from pi_session_mcp.doctor.checks import decide
-        from pi_session_mcp.doctor.probe import DoctorInputs, look
-        from pi_session_mcp.doctor.report import Report
-        from pi_session_mcp.doctor.words import Severity
+        from pi_session_mcp.doctor.checks import examine
+        from pi_session_mcp.doctor.installation import Installation
+        from pi_session_mcp.doctor.subject import Severity
 
-        report = Report(decide(look(DoctorInputs.here())))
+        report = examine(Installation.here())
         self.warns = report.worst is Severity.ERROR and not report.prevents_registration
         return not report.prevents_registration
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pi_session_mcp.deadlines import DEADLINES
-from pi_session_mcp.doctor.facts import Greeted, PiSeen, ProfileSeen, Unasked, Unseen
+from pi_session_mcp.doctor.pi_answer import PiAnswer, Profile
 from pi_session_mcp.errors import Code
 from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, LeftOut, PiFault
 from pi_session_mcp.host.selection import CHECKS, acceptable, level_refusal
@@ -58,7 +58,7 @@ class _Greeted(_Said):
 class _Judged(_Said):
     selection: int
     found: dict[str, bool | None]
-    unseen: Annotated[Unasked, Field(strict=False)] | None
+    unseen: Literal["command", "renewal"] | None
     level: str | None
 
 
@@ -72,7 +72,7 @@ def ask_pi(
     environ: Mapping[str, str],
     profiles: Mapping[str, ExecutionProfile],
     workspaces: Mapping[str, Path],
-) -> PiSeen:
+) -> PiAnswer:
     """Ask once, for all profiles and workspaces. `environ` is that of a Pi host. What was not answered is not known."""
     named = {alias: text for alias, path in workspaces.items() if (text := utf8_text(path)) is not None}
     selections = list(dict.fromkeys(profile.selection for profile in profiles.values()))
@@ -92,8 +92,8 @@ def ask_pi(
     )
     lines = list(_understood(said.text))
     judged = {line.selection: line for line in lines if isinstance(line, _Judged)}
-    return PiSeen(
-        greeted=_greeted(lines, ended_well=said.ended_well),
+    return PiAnswer(
+        sdk_loads=_sdk_loads(lines),
         files=_files(lines),
         proxies=all(line.proxies for line in lines if isinstance(line, _Files)),
         proxy_setting=any(line.configured for line in lines if isinstance(line, _Files)),
@@ -111,12 +111,12 @@ def _left_out(lines: Sequence[_Line], aliases: tuple[str, ...]) -> Mapping[str, 
     return {aliases[line.workspace]: bool(line.instructions) for line in seen}
 
 
-def _profile(alias: str, profile: ExecutionProfile, judged: _Judged | None) -> ProfileSeen:
+def _profile(alias: str, profile: ExecutionProfile, judged: _Judged | None) -> Profile:
     may_be_extended = bool(profile.extensions)
     if judged is None:
-        return ProfileSeen(alias, answered=False, may_be_extended=may_be_extended)
+        return Profile(alias, answered=False, may_be_extended=may_be_extended)
     refused = _refusal(judged, profile.thinking_level)
-    return ProfileSeen(alias, refused=refused, unasked=judged.unseen, may_be_extended=may_be_extended)
+    return Profile(alias, refused=refused, unasked=judged.unseen, may_be_extended=may_be_extended)
 
 
 def _refusal(judged: _Judged, thinking_level: str) -> Code | None:
@@ -130,20 +130,17 @@ def _refusal(judged: _Judged, thinking_level: str) -> Code | None:
     return Code.PI_SESSION_CREATION_FAILED if judged.level is None else level_refusal(thinking_level, judged.level)
 
 
-def _greeted(lines: Sequence[_Line], *, ended_well: bool) -> Greeted:
-    greeting = next((line.greeting for line in lines if isinstance(line, _Greeted)), None)
-    if greeting is None:
-        return Greeted.NOT
-    hello = HelloResult(protocol=PROTOCOL_VERSION, node=greeting.node, sdk=greeting.sdk, exports=greeting.exports)
-    if not acceptable(hello):
-        return Greeted.NOT
-    return Greeted.WHOLE if ended_well else Greeted.BROKEN_OFF
+def _sdk_loads(lines: Sequence[_Line]) -> bool:
+    said = next((line.greeting for line in lines if isinstance(line, _Greeted)), None)
+    if said is None:
+        return False
+    return acceptable(HelloResult(protocol=PROTOCOL_VERSION, node=said.node, sdk=said.sdk, exports=said.exports))
 
 
-def _files(lines: Sequence[_Line]) -> tuple[PiFault, ...] | Unseen:
+def _files(lines: Sequence[_Line]) -> tuple[PiFault, ...] | None:
     seen = [line for line in lines if isinstance(line, _Files)]
     if not seen:
-        return Unseen()
+        return None
     return tuple(fault for line in seen for fault in line.faults)
 
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp import __version__
-from pi_session_mcp.doctor.words import ALIAS, PIN, PROFILE, ROWS, Id, Remedy, Severity
+from pi_session_mcp.doctor.subject import ALIAS, PIN, PROFILE, TARGET, Check, Severity
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.place import Source
-    from pi_session_mcp.doctor.made import Check
-
-Member: TypeAlias = str | int
 
 _COMMAND: Final = re.compile(r"`(pi-session-mcp [a-z -]+)`")
 _SINGLE: Final = frozenset({ALIAS, PIN, PROFILE})
 _WHEN_FINE: Final = "pi-session-mcp demo"
 _REGISTER: Final = "pi-session-mcp setup"
 _LOOK_AGAIN: Final = "pi-session-mcp doctor"
-_OF_THE_CONFIGURATION: Final = frozenset({Id.CONFIG_MISSING, Id.CONFIG_UNREADABLE, Id.CONFIG_INVALID})
+_CONFIGURATION: Final = "configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class Report:
 
         One of a single workspace, profile or pin does not: it is mended without registering anew, and others may work.
         """
-        return any(ROWS[check.id].subject not in _SINGLE for check in self.of(Severity.ERROR))
+        return any(check.row.subject not in _SINGLE for check in self.of(Severity.ERROR))
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -65,22 +62,21 @@ class Report:
 
     @property
     def next_command(self) -> str:
-        """What to type next: the first command that a remedy of the worst findings names."""
+        """What to type next: the first command that a remedy of the worst findings names.
+
+        A named configuration comes first: other commands refuse a bad one, and can do without any.
+        """
         if self.worst is Severity.OK:
             return _WHEN_FINE if self.is_registered else _REGISTER
-        found = sorted(self.of(self.worst), key=lambda check: not _stops_commands(check))
+        is_named = self.configuration_from is not None
+        found = sorted(self.of(self.worst), key=lambda check: not (is_named and check.row.subject == _CONFIGURATION))
         return next((command for check in found if (command := _command(check))), _LOOK_AGAIN)
 
-    def members(self) -> dict[str, str | list[dict[str, Member]]]:
+    def members(self) -> dict[str, str | list[dict[str, str | int]]]:
         """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
         source = {} if self.configuration_from is None else self.configuration_from.members("configurationSource")
-        checks = [check_members(check) for check in self.checks]
+        checks = [check.members() for check in self.checks]
         return {"packageVersion": self.package_version, **source, "checks": checks}
-
-
-def _stops_commands(check: Check) -> bool:
-    """Whether it comes first: other commands refuse a bad configuration, and can do without any."""
-    return check.id in _OF_THE_CONFIGURATION and check.remedy is not Remedy.NAME_CONFIGURATION
 
 
 def _command(check: Check) -> str | None:
@@ -88,20 +84,4 @@ def _command(check: Check) -> str | None:
     named = _COMMAND.search(check.remedy or "")
     if named is None:
         return None
-    return f"{named[1]} {check.subject}" if check.remedy is Remedy.PENDING else named[1]
-
-
-def check_members(check: Check) -> dict[str, Member]:
-    """One check as in the JSON report; what does not apply is left out."""
-    told: dict[str, Member | None] = {
-        "id": check.id.value,
-        "severity": check.severity.value,
-        "subject": check.subject,
-        "remediation": None if check.remedy is None else check.remedy.value,
-        "pointer": check.pointer,
-        "line": check.line,
-        "column": check.column,
-        "rule": check.rule,
-        "note": None if check.note is None else check.note.value,
-    }
-    return {name: value for name, value in told.items() if value is not None}
+    return f"{named[1]} {check.subject}" if check.row.subject == TARGET else named[1]

@@ -38,7 +38,7 @@ MOMENTS: Final = [
     ("setup codex:user", "pi_session_mcp.cli.program"),
     ("setup --apply codex:user", "pi_session_mcp.setup.run"),
     ("setup --apply codex:user", "anyio"),
-    ("doctor", "pi_session_mcp.doctor.probe"),
+    ("doctor", "pi_session_mcp.doctor.installation"),
     ("extensions check", "typer"),
     ("runtime status", "pi_session_mcp.cli.program"),
     ("config check", "pydantic"),

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pi_session_mcp.doctor.words import Remedy
+from pi_session_mcp.doctor.checks import TABLE
+from pi_session_mcp.doctor.subject import UNCHECKED
+from pi_session_mcp.doctor.subjects import (
+    agent_directory,
+    extensions,
+    network,
+    package,
+    setup_state,
+    system,
+    workspaces,
+)
 from tests.support.environment import ensure_installed
 from tests.support.extensions import install_package
 from tests.support.follower import ACTS, VARIABLE, Follower, commands_in, write_pi_files
@@ -22,26 +32,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ELSEWHERE: Final = {
-    Remedy.UNCHECKED: "a defect of ours",
-    Remedy.SUPPORTED_PYTHON: "no command starts on such a Python",
-    Remedy.SUPPORTED_PLATFORM: "another machine",
-    Remedy.REINSTALL: "the installation that the tests run in",
-    Remedy.AGENT_DIRECTORY: "the user database always knows the user of the tests",
-    Remedy.HOME: "the same",
-    Remedy.RUNTIME_OUTSIDE: "the installation that the tests run in",
-    Remedy.STATE_OUTSIDE: "tests/unit/doctor/scenes.py",
-    Remedy.STATE_MARK_MCP: "the root directory of this machine",
-    Remedy.STATE_MARK_GIT: "the root directory of this machine",
-    Remedy.STATE_MARK_CODEX: "the root directory of this machine",
-    Remedy.PROXY_SETTING: "tests/unit/doctor/scenes.py",
-    Remedy.PASS_VARIABLE: "tests/unit/doctor/scenes.py",
-    Remedy.EXTRA_CERTIFICATES: "tests/unit/doctor/scenes.py",
-    Remedy.INSTRUCTIONS: "tests/unit/doctor/scenes.py",
-    Remedy.EXTENSION_OUTSIDE: "tests/unit/doctor/scenes.py",
-    Remedy.SUPPORTED_FORM: "tests/unit/doctor/scenes.py",
-    Remedy.EXTENSIONS_ONLY: "tests/unit/doctor/scenes.py",
-    Remedy.DEPENDENCIES: "tests/unit/doctor/scenes.py",
-    Remedy.COPIED_DEPENDENCIES: "tests/unit/doctor/scenes.py",
+    UNCHECKED: "a defect of ours",
+    system.PYTHON_VERSION_UNSUPPORTED.remedy: "no command starts on such a Python",
+    system.PLATFORM_UNSUPPORTED.remedy: "another machine",
+    package.REINSTALL: "the installation that the tests run in",
+    agent_directory.AGENT_DIRECTORY: "the user database always knows the user of the tests",
+    setup_state.REMEDIES["no_home"]: "the same",
+    workspaces.OUTSIDE["runtime"]: "the installation that the tests run in",
+    workspaces.OUTSIDE["state"]: "tests/unit/doctor/scenes.py",
+    setup_state.REMEDIES[".mcp.json"]: "the root directory of this machine",
+    setup_state.REMEDIES[".git"]: "the root directory of this machine",
+    setup_state.REMEDIES[".codex"]: "the root directory of this machine",
+    network.PROXY_SETTING: "tests/unit/doctor/scenes.py",
+    network.PASS_VARIABLE: "tests/unit/doctor/scenes.py",
+    network.EXTRA_CERTIFICATES: "tests/unit/doctor/scenes.py",
+    workspaces.WORKSPACE_INSTRUCTIONS_LEFT_OUT.remedy: "tests/unit/doctor/scenes.py",
+    extensions.EXTENSION_IN_WORKSPACE.remedy: "tests/unit/doctor/scenes.py",
+    extensions.EXTENSION_FORM_UNSUPPORTED.remedy: "tests/unit/doctor/scenes.py",
+    extensions.PACKAGE_WITHOUT_EXTENSION.remedy: "tests/unit/doctor/scenes.py",
+    extensions.EXTENSION_DEPENDENCY_MISSING.remedy: "tests/unit/doctor/scenes.py",
+    extensions.EXTENSION_DEPENDENCY_OUTSIDE.remedy: "tests/unit/doctor/scenes.py",
 }
 """Sentences that name no command and that nobody can follow here, with the reason or the place that tries them."""
 
@@ -338,8 +348,8 @@ def test_in_a_home_that_pi_was_never_in_the_program_leads_to_a_configuration(per
     assert "pi-session-mcp config init" in person.done
 
 
-@pytest.mark.parametrize("remedy", Remedy)
-def test_every_remedy_can_be_followed_here_or_is_followed_elsewhere(remedy: Remedy) -> None:
+@pytest.mark.parametrize("remedy", sorted({UNCHECKED, *(remedy for row in TABLE for remedy in row.remedies)}))
+def test_every_remedy_can_be_followed_here_or_is_followed_elsewhere(remedy: str) -> None:
     ways = (bool(commands_in(remedy)) or remedy in ACTS, remedy in ELSEWHERE)
 
     assert ways in {(True, False), (False, True)}

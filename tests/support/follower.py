@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pi_session_mcp.doctor.words import Remedy
+from pi_session_mcp.doctor.subjects import (
+    agent_directory,
+    configuration,
+    extensions,
+    network,
+    node,
+    profiles,
+    runtime,
+    setup_state,
+    system,
+    workspaces,
+)
 from tests.support.extensions import install_package
 
 if TYPE_CHECKING:
@@ -111,11 +122,11 @@ class Follower:
         return next((check for check in errors if f"`{command}`" in check["remediation"]), errors[0])
 
     def _mend(self, check: Mapping[str, Any]) -> None:
-        remedy = Remedy(check["remediation"])
+        remedy = check["remediation"]
         act, commands = ACTS.get(remedy), commands_in(remedy)
         assert act or commands, f"nobody knows how to follow: {remedy}"
         if act is not None:
-            self.done.append(remedy.name)
+            self.done.append(remedy)
             act(self)
         if commands:
             target = f" {check['subject']}" if _WITH_TARGET in remedy else ""
@@ -214,41 +225,41 @@ def _empty_inspect(person: Follower) -> None:
         path.unlink()
 
 
-ACTS: Final[Mapping[Remedy, Callable[[Follower], None]]] = {
-    Remedy.VALID_CONFIGURATION: _correct_configuration,
-    Remedy.READABLE_CONFIGURATION: _correct_configuration,
-    Remedy.WORKSPACE: _make_project,
-    Remedy.WORKSPACE_DIRECTORY: _correct_configuration,
-    Remedy.READABLE_WORKSPACE: _permit_project,
-    Remedy.WRITABLE_WORKSPACE: _permit_project,
-    Remedy.UTF8_WORKSPACE: _correct_configuration,
-    Remedy.CONFIGURATION_OUTSIDE: _correct_configuration,
-    Remedy.AGENT_DIRECTORY_OUTSIDE: _correct_configuration,
-    Remedy.CONFIGURED_NODE: _without_runtime_section,
-    Remedy.CONFIGURED_SDK: _without_runtime_section,
-    Remedy.PI_FILE_READABLE: _mend_pi_files,
-    Remedy.PI_FILE_JSON: _mend_pi_files,
-    Remedy.PI_FILE_ENTRIES: _mend_pi_files,
-    Remedy.WRITABLE_AGENT_DIRECTORY: _permit_agent_directory,
-    Remedy.REMOVE_LOCK: _remove_lock,
-    Remedy.PROXY: _drop_variable("http_proxy"),
-    Remedy.PROFILE_PROVIDER: _correct_configuration,
-    Remedy.PROFILE_MODEL: _correct_configuration,
-    Remedy.LOG_IN: _log_in,
-    Remedy.LOG_IN_AGAIN: _log_in,
-    Remedy.AVAILABLE_MODEL: _correct_configuration,
-    Remedy.THINKING_LEVEL: _correct_configuration,
-    Remedy.TEMPORARY_DIRECTORY: _drop_variable("TMPDIR"),
-    Remedy.ABSOLUTE_VARIABLE: _drop_variable("PI_CODING_AGENT_DIR"),
-    Remedy.VARIABLE_OUTSIDE: _drop_variable("PI_CODING_AGENT_DIR"),
-    Remedy.STATE_FILE_SYSTEM: _usual_state,
-    Remedy.STATE_PERMISSIONS: _private_state,
-    Remedy.STATE_WRITABLE: _usual_state,
-    Remedy.STATE_INSPECT: _empty_inspect,
-    Remedy.STATE_RECORDS: _remove_records,
-    Remedy.INSTALL_EXTENSION: _install_extension,
-    Remedy.MATCH_EXTENSION: _install_extension,
-    Remedy.WHOLE_EXTENSION: _install_extension,
+ACTS: Final[Mapping[str, Callable[[Follower], None]]] = {
+    configuration.CONFIG_INVALID.remedy: _correct_configuration,
+    configuration.CONFIG_UNREADABLE.remedy: _correct_configuration,
+    workspaces.WORKSPACE_MISSING.remedy: _make_project,
+    workspaces.WORKSPACE_NOT_DIRECTORY.remedy: _correct_configuration,
+    workspaces.WORKSPACE_UNREADABLE.remedy: _permit_project,
+    workspaces.WORKSPACE_NOT_WRITABLE.remedy: _permit_project,
+    workspaces.WORKSPACE_PATH_NOT_UTF8.remedy: _correct_configuration,
+    workspaces.OUTSIDE["configuration"]: _correct_configuration,
+    workspaces.OUTSIDE["agent_directory"]: _correct_configuration,
+    node.CONFIGURED_NODE: _without_runtime_section,
+    runtime.CONFIGURED_SDK: _without_runtime_section,
+    agent_directory.FILE_REMEDIES["unreadable"]: _mend_pi_files,
+    agent_directory.FILE_REMEDIES["not_json"]: _mend_pi_files,
+    agent_directory.FILE_REMEDIES["refused"]: _mend_pi_files,
+    agent_directory.PI_AGENT_DIRECTORY_NOT_WRITABLE.remedy: _permit_agent_directory,
+    agent_directory.PI_LOCK_PRESENT.remedy: _remove_lock,
+    network.PROXY_INVALID.remedy: _drop_variable("http_proxy"),
+    profiles.PROFILE_PROVIDER_UNKNOWN.remedy: _correct_configuration,
+    profiles.PROFILE_MODEL_UNKNOWN.remedy: _correct_configuration,
+    profiles.PROFILE_AUTHENTICATION_MISSING.remedy: _log_in,
+    profiles.PROFILE_AUTHENTICATION_UNAVAILABLE.remedy: _log_in,
+    profiles.PROFILE_MODEL_UNAVAILABLE.remedy: _correct_configuration,
+    profiles.PROFILE_THINKING_LEVEL_UNAVAILABLE.remedy: _correct_configuration,
+    system.TEMPORARY_DIRECTORY_UNUSABLE.remedy: _drop_variable("TMPDIR"),
+    agent_directory.VARIABLE_REMEDIES["not_absolute"]: _drop_variable("PI_CODING_AGENT_DIR"),
+    agent_directory.VARIABLE_REMEDIES["in_project"]: _drop_variable("PI_CODING_AGENT_DIR"),
+    setup_state.REMEDIES["file_system"]: _usual_state,
+    setup_state.REMEDIES["permissions"]: _private_state,
+    setup_state.REMEDIES["not_writable"]: _usual_state,
+    setup_state.REMEDIES["inspect"]: _empty_inspect,
+    setup_state.REMEDIES["records"]: _remove_records,
+    extensions.INSTALL_EXTENSION: _install_extension,
+    extensions.EXTENSION_VERSION_MISMATCH.remedy: _install_extension,
+    extensions.EXTENSION_BROKEN.remedy: _install_extension,
 }
 """What a person does about a sentence that asks for more than a command."""
 

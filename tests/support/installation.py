@@ -11,10 +11,9 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.probe import DoctorInputs, look
-from pi_session_mcp.doctor.report import Report
-from pi_session_mcp.doctor.words import Severity
+from pi_session_mcp.doctor import installation
+from pi_session_mcp.doctor.checks import examine
+from pi_session_mcp.doctor.subject import Severity
 from tests.support.environment import ensure_installed
 from tests.support.extensions import install_package
 from tests.support.pi_answers import WELL, answers
@@ -24,7 +23,8 @@ from tests.support.runtimes import NODE_VERSION, installed, place_in_environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_session_mcp.doctor.made import Check
+    from pi_session_mcp.doctor.report import Report
+    from pi_session_mcp.doctor.subject import Check
 
 METADATA = "Metadata-Version: 2.4\nName: pi-session-mcp\nVersion: 0.1.0\nRequires-Python: >=3.11\n\nText: not a field\n"
 
@@ -104,8 +104,12 @@ class Installation:
 
     def report(self) -> Report:
         """What the doctor says now, to a user whom permissions hold back."""
-        world = DoctorInputs(self.environ, self.cwd, self.prefix, self.package, self.platform, self.machine_root)
-        return Report(without_powers(partial(_examine, world), self.environ))
+        return without_powers(partial(examine, self.examined()), self.environ)
+
+    def examined(self) -> installation.Installation:
+        """This installation as the doctor looks at it, once."""
+        places = (self.cwd, self.prefix, self.package, self.platform, self.machine_root)
+        return installation.Installation(self.environ, *places)
 
     def findings(self) -> list[Check]:
         """What is wrong now."""
@@ -125,7 +129,3 @@ class Installation:
     def _profile(permission: str, *, default: bool) -> dict[str, Any]:
         chosen = {"provider": "p", "model": "m", "thinkingLevel": "off", "extensions": ["npm:ext@1.0.0"]}
         return {"default": default, "permissionProfile": permission, **chosen}
-
-
-def _examine(world: DoctorInputs) -> tuple[Check, ...]:
-    return decide(look(world))

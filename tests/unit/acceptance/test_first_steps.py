@@ -10,7 +10,7 @@ from pi_session_mcp.cli.program import parse
 from pi_session_mcp.cli.progress import ReportStage
 from pi_session_mcp.cli.runtime import _installed
 from pi_session_mcp.cli.selecting import Named, Stop, select
-from pi_session_mcp.doctor.words import Remedy
+from pi_session_mcp.doctor.subjects import configuration, profiles
 from pi_session_mcp.runtime.known_models import Known, Model
 from pi_session_mcp.runtime.result import InstallCode, InstallResult
 from pi_session_mcp.setup.messages import APPLY_REGISTERS, WORDS
@@ -44,8 +44,8 @@ def test_an_install_and_the_remedies_name_commands_that_are_recognized() -> None
     assert isinstance(outcome, Outcome)
     told = " ".join(value for block in outcome.blocks if isinstance(block, Facts) for _, value in block.rows)
     assert first_steps._NAMED.findall(told) == ["pi-session-mcp doctor"]
-    assert first_steps._NAMED.findall(Remedy.NAME_CONFIGURATION) == ["pi-session-mcp config init"]
-    assert first_steps._LOGIN.search(Remedy.LOG_IN)
+    assert first_steps._NAMED.findall(configuration.NAME_CONFIGURATION) == ["pi-session-mcp config init"]
+    assert first_steps._LOGIN.search(profiles.PROFILE_AUTHENTICATION_MISSING.remedy)
 
 
 def test_setup_leads_from_a_look_to_the_client() -> None:

@@ -9,7 +9,19 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pi_session_mcp.doctor.words import Id, Remedy
+from pi_session_mcp.doctor.subjects import (
+    agent_directory,
+    configuration,
+    extensions,
+    network,
+    node,
+    package,
+    profiles,
+    runtime,
+    setup_state,
+    system,
+    workspaces,
+)
 from tests.support.extensions import install_package
 from tests.support.installation import METADATA, Installation, write_metadata
 from tests.support.pi_answers import WELL, YES, answers, judged
@@ -19,13 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pi_session_mcp.doctor.subject import Row
+
 
 @dataclass(frozen=True)
 class Scene:
     """What is broken, how, and how it is mended."""
 
-    id: Id
-    remedy: Remedy
+    row: Row
+    remedy: str
     breaks: Callable[[Installation], None]
     mends: Callable[[Installation], None]
     only_on: str = ""
@@ -33,14 +47,14 @@ class Scene:
     @property
     def name(self) -> str:
         """For the test's name."""
-        return f"{self.id}-{self.breaks.__name__.strip('_')}"
+        return f"{self.row.id}-{self.breaks.__name__.strip('_')}"
 
 
 SCENES: list[Scene] = []
 
 
 def scene(
-    what: Id, remedy: Remedy, mends: Callable[[Installation], None], *, only_on: str = ""
+    what: Row, remedy: str, mends: Callable[[Installation], None], *, only_on: str = ""
 ) -> Callable[[Callable[[Installation], None]], Callable[[Installation], None]]:
     """Note an arrangement."""
 
@@ -58,7 +72,7 @@ def _reinstall(here: Installation) -> None:
     write_metadata(here.package)
 
 
-@scene(Id.PYTHON_VERSION_UNSUPPORTED, Remedy.SUPPORTED_PYTHON, _reinstall)
+@scene(system.PYTHON_VERSION_UNSUPPORTED, system.PYTHON_VERSION_UNSUPPORTED.remedy, _reinstall)
 def _a_package_for_a_newer_python(here: Installation) -> None:
     write_metadata(here.package, METADATA.replace("3.11", "3.99"))
 
@@ -67,44 +81,44 @@ def _on_linux(here: Installation) -> None:
     here.platform = sys.platform
 
 
-@scene(Id.PLATFORM_UNSUPPORTED, Remedy.SUPPORTED_PLATFORM, _on_linux)
+@scene(system.PLATFORM_UNSUPPORTED, system.PLATFORM_UNSUPPORTED.remedy, _on_linux)
 def _another_system(here: Installation) -> None:
     here.platform = "sunos5"
 
 
-@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_METADATA_UNREADABLE, package.REINSTALL, _reinstall)
 def _no_metadata(here: Installation) -> None:
     shutil.rmtree(here.package / "pi_session_mcp-0.1.0.dist-info")
 
 
-@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_METADATA_UNREADABLE, package.REINSTALL, _reinstall)
 def _metadata_of_another_package(here: Installation) -> None:
     write_metadata(here.package, METADATA.replace("pi-session-mcp", "other"))
 
 
-@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_METADATA_UNREADABLE, package.REINSTALL, _reinstall)
 def _metadata_that_is_a_fifo(here: Installation) -> None:
     path = here.package / "pi_session_mcp-0.1.0.dist-info" / "METADATA"
     path.unlink()
     os.mkfifo(path)
 
 
-@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_METADATA_UNREADABLE, package.REINSTALL, _reinstall)
 def _metadata_of_two_releases(here: Installation) -> None:
     (here.package / "pi_session_mcp-0.0.9.dist-info").mkdir()
 
 
-@scene(Id.PACKAGE_METADATA_UNREADABLE, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_METADATA_UNREADABLE, package.REINSTALL, _reinstall)
 def _damaged_record(here: Installation) -> None:
     (here.package / "pi_session_mcp-0.1.0.dist-info" / "RECORD").write_bytes(b'\xff"')
 
 
-@scene(Id.PACKAGE_MODIFIED, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_MODIFIED, package.REINSTALL, _reinstall)
 def _changed_file(here: Installation) -> None:
     (here.package / "pi_session_mcp" / "__init__.py").write_text("# changed")
 
 
-@scene(Id.PACKAGE_MODIFIED, Remedy.REINSTALL, _reinstall)
+@scene(package.PACKAGE_MODIFIED, package.REINSTALL, _reinstall)
 def _deleted_file(here: Installation) -> None:
     (here.package / "pi_session_mcp" / "__init__.py").unlink()
 
@@ -114,23 +128,23 @@ def _install_node(here: Installation) -> None:
     here.record_runtime_again()
 
 
-@scene(Id.NODE_MISSING, Remedy.NODE, _install_node)
+@scene(node.NODE_MISSING, node.NODE, _install_node)
 def _recorded_node_gone(here: Installation) -> None:
     here.node.unlink()
 
 
-@scene(Id.NODE_MISSING, Remedy.NODE, _install_node)
+@scene(node.NODE_MISSING, node.NODE, _install_node)
 def _recorded_node_fails(here: Installation) -> None:
     program(here.node, "exit 1")
 
 
-@scene(Id.NODE_MISSING, Remedy.RUNTIME, _install_node)
+@scene(node.NODE_MISSING, node.RUNTIME, _install_node)
 def _recorded_node_gone_and_another_at_hand(here: Installation) -> None:
     here.node.unlink()
     node_wheel(here.prefix)
 
 
-@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.RUNTIME, _install_node)
+@scene(node.NODE_VERSION_UNSUPPORTED, node.RUNTIME, _install_node)
 def _recorded_node_replaced_by_an_old_one_and_another_at_hand(here: Installation) -> None:
     program(here.node, "echo v20.11.0")
     node_wheel(here.prefix)
@@ -144,18 +158,18 @@ def _name_a_node(here: Installation) -> None:
     here.configure(runtime={"node": str(here.node_program(here.root / "opt" / "other-node", "v22.19.0"))})
 
 
-@scene(Id.NODE_MISSING, Remedy.CONFIGURED_NODE, _remove_runtime_section)
-@scene(Id.NODE_MISSING, Remedy.CONFIGURED_NODE, _name_a_node)
+@scene(node.NODE_MISSING, node.CONFIGURED_NODE, _remove_runtime_section)
+@scene(node.NODE_MISSING, node.CONFIGURED_NODE, _name_a_node)
 def _configured_node_absent(here: Installation) -> None:
     here.configure(runtime={"node": str(here.root / "nowhere")})
 
 
-@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.NODE_VERSION, _install_node)
+@scene(node.NODE_VERSION_UNSUPPORTED, node.NODE_VERSION, _install_node)
 def _recorded_node_became_older(here: Installation) -> None:
     program(here.node, "echo v22.18.9")
 
 
-@scene(Id.NODE_VERSION_UNSUPPORTED, Remedy.CONFIGURED_NODE, _name_a_node)
+@scene(node.NODE_VERSION_UNSUPPORTED, node.CONFIGURED_NODE, _name_a_node)
 def _configured_node_too_old(here: Installation) -> None:
     here.configure(runtime={"node": str(program(here.root / "opt" / "old-node", "echo v20.11.0"))})
 
@@ -165,27 +179,27 @@ def _runtime_install(here: Installation) -> None:
     here.record_runtime_again()
 
 
-@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+@scene(runtime.PI_RUNTIME_MISSING, node.RUNTIME, _runtime_install)
 def _sdk_deleted(here: Installation) -> None:
     shutil.rmtree(here.runtime / "node_modules" / "@earendil-works")
 
 
-@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+@scene(runtime.PI_RUNTIME_MISSING, node.RUNTIME, _runtime_install)
 def _ripgrep_of_the_install_deleted(here: Installation) -> None:
     shutil.rmtree(here.runtime / "node_modules" / "@vscode")
 
 
-@scene(Id.PI_RUNTIME_MISSING, Remedy.RUNTIME, _runtime_install)
+@scene(runtime.PI_RUNTIME_MISSING, node.RUNTIME, _runtime_install)
 def _record_damaged(here: Installation) -> None:
     (here.prefix / "share" / "pi-session-mcp" / "runtime.json").write_text("[" * 10_000)
 
 
-@scene(Id.PI_RUNTIME_MISSING, Remedy.CONFIGURED_SDK, _remove_runtime_section)
+@scene(runtime.PI_RUNTIME_MISSING, runtime.CONFIGURED_SDK, _remove_runtime_section)
 def _configured_sdk_absent(here: Installation) -> None:
     here.configure(runtime={"sdk": str(here.root / "nowhere")})
 
 
-@scene(Id.PI_VERSION_UNSUPPORTED, Remedy.RUNTIME, _runtime_install)
+@scene(runtime.PI_VERSION_UNSUPPORTED, node.RUNTIME, _runtime_install)
 def _installed_sdk_too_new(here: Installation) -> None:
     sdk(here.runtime / "node_modules" / "@earendil-works" / "pi-coding-agent", "1.7.0")
 
@@ -194,7 +208,7 @@ def _name_an_sdk(here: Installation) -> None:
     here.configure(runtime={"sdk": str(sdk(here.root / "opt" / "whole-sdk", "1.5.2"))})
 
 
-@scene(Id.PI_VERSION_UNSUPPORTED, Remedy.CONFIGURED_SDK, _name_an_sdk)
+@scene(runtime.PI_VERSION_UNSUPPORTED, runtime.CONFIGURED_SDK, _name_an_sdk)
 def _configured_sdk_too_old(here: Installation) -> None:
     here.configure(runtime={"sdk": str(sdk(here.root / "opt" / "sdk", "1.5.1"))})
 
@@ -208,13 +222,25 @@ def _absolute_agent_directory(here: Installation) -> None:
     here.environ["PI_CODING_AGENT_DIR"] = str(here.agent_directory)
 
 
-@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.ABSOLUTE_VARIABLE, _absolute_agent_directory)
-@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.ABSOLUTE_VARIABLE, _unset_the_agent_directory)
+@scene(
+    agent_directory.PI_AGENT_DIRECTORY_IGNORED,
+    agent_directory.VARIABLE_REMEDIES["not_absolute"],
+    _absolute_agent_directory,
+)
+@scene(
+    agent_directory.PI_AGENT_DIRECTORY_IGNORED,
+    agent_directory.VARIABLE_REMEDIES["not_absolute"],
+    _unset_the_agent_directory,
+)
 def _relative_agent_directory(here: Installation) -> None:
     here.environ["PI_CODING_AGENT_DIR"] = ".pi/agent"
 
 
-@scene(Id.PI_AGENT_DIRECTORY_IGNORED, Remedy.VARIABLE_OUTSIDE, _unset_the_agent_directory)
+@scene(
+    agent_directory.PI_AGENT_DIRECTORY_IGNORED,
+    agent_directory.VARIABLE_REMEDIES["in_project"],
+    _unset_the_agent_directory,
+)
 def _agent_directory_in_the_working_directory(here: Installation) -> None:
     here.environ["PI_CODING_AGENT_DIR"] = str(here.cwd / "agent")
 
@@ -230,39 +256,39 @@ def _remove_pi_files(here: Installation) -> None:
         (here.agent_directory / f"{name}.json").unlink(missing_ok=True)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _write_pi_files)
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _remove_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["not_json"], _write_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["not_json"], _remove_pi_files)
 def _trailing_comma_in_models(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "models.json").write_text('{"providers": {"x": {"apiKey": "CANARY",}}}')
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _remove_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["not_json"], _remove_pi_files)
 def _nested_models(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "models.json").write_text("[" * 100_000)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_JSON, _write_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["not_json"], _write_pi_files)
 def _list_in_auth(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "auth.json").write_text("[]")
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_READABLE, _write_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["unreadable"], _write_pi_files)
 def _auth_without_permission(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "auth.json").chmod(0)
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_READABLE, _write_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["unreadable"], _write_pi_files)
 def _auth_that_is_a_fifo(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "auth.json").unlink()
     os.mkfifo(here.agent_directory / "auth.json")
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_ENTRIES, _remove_pi_files)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["refused"], _remove_pi_files)
 def _setting_of_another_type(here: Installation) -> None:
     here.use_a_real_node()
     (here.agent_directory / "settings.json").write_text('{"httpIdleTimeoutMs": -1}')
@@ -272,12 +298,12 @@ def _say_that_all_is_well(here: Installation) -> None:
     here.say(answers(WELL))
 
 
-@scene(Id.PI_CONFIGURATION_INVALID, Remedy.PI_FILE_ENTRIES, _say_that_all_is_well)
+@scene(agent_directory.PI_CONFIGURATION_INVALID, agent_directory.FILE_REMEDIES["refused"], _say_that_all_is_well)
 def _entry_that_pi_refuses(here: Installation) -> None:
     here.say(answers(faults=["models_refused"]))
 
 
-@scene(Id.PROXY_INVALID, Remedy.PROXY, _say_that_all_is_well)
+@scene(network.PROXY_INVALID, network.PROXY_INVALID.remedy, _say_that_all_is_well)
 def _proxy_that_is_none(here: Installation) -> None:
     here.say(answers(proxies=False))
 
@@ -292,14 +318,14 @@ def _name_the_variable_for_codex(here: Installation) -> None:
     (here.home / ".codex" / "config.toml").write_text(f"[mcp_servers.pi-session-mcp]\nenv_vars = {names}\n")
 
 
-@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PROXY_SETTING, _name_the_proxy_in_pis_settings, only_on="linux")
-@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PROXY_SETTING, _name_the_variable_for_codex, only_on="linux")
+@scene(network.VARIABLE_NOT_PASSED_ON, network.PROXY_SETTING, _name_the_proxy_in_pis_settings, only_on="linux")
+@scene(network.VARIABLE_NOT_PASSED_ON, network.PROXY_SETTING, _name_the_variable_for_codex, only_on="linux")
 def _proxy_that_codex_does_not_pass_on(here: Installation) -> None:
     _write_records(here, "owned")
     here.environ["HTTPS_PROXY"] = "http://127.0.0.1:9"
 
 
-@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.PASS_VARIABLE, _name_the_variable_for_codex, only_on="linux")
+@scene(network.VARIABLE_NOT_PASSED_ON, network.PASS_VARIABLE, _name_the_variable_for_codex, only_on="linux")
 def _exceptions_that_codex_does_not_pass_on(here: Installation) -> None:
     _write_records(here, "owned")
     here.environ["NO_PROXY"] = "localhost"
@@ -309,7 +335,7 @@ def _name_the_file_instead(here: Installation) -> None:
     here.environ["NODE_EXTRA_CA_CERTS"] = here.environ.pop("NODE_USE_SYSTEM_CA")
 
 
-@scene(Id.VARIABLE_NOT_PASSED_ON, Remedy.EXTRA_CERTIFICATES, _name_the_file_instead, only_on="linux")
+@scene(network.VARIABLE_NOT_PASSED_ON, network.EXTRA_CERTIFICATES, _name_the_file_instead, only_on="linux")
 def _certificates_that_codex_does_not_pass_on(here: Installation) -> None:
     _write_records(here, "owned")
     here.environ["NODE_USE_SYSTEM_CA"] = "1"
@@ -322,18 +348,20 @@ def _link_to_one_inside(here: Installation) -> None:
     (here.workspace / "AGENTS.md").symlink_to("docs/agents.md")
 
 
-@scene(Id.WORKSPACE_INSTRUCTIONS_LEFT_OUT, Remedy.INSTRUCTIONS, _link_to_one_inside)
+@scene(
+    workspaces.WORKSPACE_INSTRUCTIONS_LEFT_OUT, workspaces.WORKSPACE_INSTRUCTIONS_LEFT_OUT.remedy, _link_to_one_inside
+)
 def _instructions_that_lead_outside(here: Installation) -> None:
     here.use_a_real_node()
     (here.workspace / "AGENTS.md").symlink_to(here.config)
 
 
-@scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)
+@scene(runtime.PI_RUNTIME_BROKEN, runtime.PI_RUNTIME_BROKEN.remedy, _say_that_all_is_well)
 def _sdk_that_cannot_be_loaded(here: Installation) -> None:
     here.say('{"faults": [], "proxies": true, "configured": false}\n')
 
 
-@scene(Id.PI_RUNTIME_BROKEN, Remedy.RUNTIME_AGAIN, _say_that_all_is_well)
+@scene(runtime.PI_RUNTIME_BROKEN, runtime.PI_RUNTIME_BROKEN.remedy, _say_that_all_is_well)
 def _sdk_without_what_is_used(here: Installation) -> None:
     here.say(answers(WELL, exports=["VERSION"]))
 
@@ -342,7 +370,11 @@ def _permit_the_agent_directory(here: Installation) -> None:
     here.agent_directory.chmod(0o700)
 
 
-@scene(Id.PI_AGENT_DIRECTORY_NOT_WRITABLE, Remedy.WRITABLE_AGENT_DIRECTORY, _permit_the_agent_directory)
+@scene(
+    agent_directory.PI_AGENT_DIRECTORY_NOT_WRITABLE,
+    agent_directory.PI_AGENT_DIRECTORY_NOT_WRITABLE.remedy,
+    _permit_the_agent_directory,
+)
 def _read_only_agent_directory(here: Installation) -> None:
     here.agent_directory.chmod(0o555)
 
@@ -352,12 +384,12 @@ def _remove_the_lock(here: Installation) -> None:
     lock.rmdir() if lock.is_dir() else lock.unlink()
 
 
-@scene(Id.PI_LOCK_PRESENT, Remedy.REMOVE_LOCK, _remove_the_lock)
+@scene(agent_directory.PI_LOCK_PRESENT, agent_directory.PI_LOCK_PRESENT.remedy, _remove_the_lock)
 def _lock_that_was_left_behind(here: Installation) -> None:
     (here.agent_directory / "auth.json.lock").mkdir()
 
 
-@scene(Id.PI_LOCK_PRESENT, Remedy.REMOVE_LOCK, _remove_the_lock)
+@scene(agent_directory.PI_LOCK_PRESENT, agent_directory.PI_LOCK_PRESENT.remedy, _remove_the_lock)
 def _lock_that_is_a_file(here: Installation) -> None:
     (here.agent_directory / "auth.json.lock").write_text("")
 
@@ -369,32 +401,40 @@ def _say(here: Installation, judgement: dict[str, Any]) -> None:
     here.say(answers(judgement))
 
 
-@scene(Id.PROFILE_PROVIDER_UNKNOWN, Remedy.PROFILE_PROVIDER, _say_that_all_is_well)
+@scene(profiles.PROFILE_PROVIDER_UNKNOWN, profiles.PROFILE_PROVIDER_UNKNOWN.remedy, _say_that_all_is_well)
 def _unknown_provider(here: Installation) -> None:
     _say(here, judged({"provider": False}))
 
 
-@scene(Id.PROFILE_MODEL_UNKNOWN, Remedy.PROFILE_MODEL, _say_that_all_is_well)
+@scene(profiles.PROFILE_MODEL_UNKNOWN, profiles.PROFILE_MODEL_UNKNOWN.remedy, _say_that_all_is_well)
 def _unknown_model(here: Installation) -> None:
     _say(here, judged({"provider": True, "model": False}))
 
 
-@scene(Id.PROFILE_AUTHENTICATION_MISSING, Remedy.LOG_IN, _say_that_all_is_well)
+@scene(profiles.PROFILE_AUTHENTICATION_MISSING, profiles.PROFILE_AUTHENTICATION_MISSING.remedy, _say_that_all_is_well)
 def _no_login(here: Installation) -> None:
     _say(here, judged({"provider": True, "model": True, "check_auth": False}))
 
 
-@scene(Id.PROFILE_AUTHENTICATION_UNAVAILABLE, Remedy.LOG_IN_AGAIN, _say_that_all_is_well)
+@scene(
+    profiles.PROFILE_AUTHENTICATION_UNAVAILABLE,
+    profiles.PROFILE_AUTHENTICATION_UNAVAILABLE.remedy,
+    _say_that_all_is_well,
+)
 def _key_that_cannot_be_had(here: Installation) -> None:
     _say(here, judged({"provider": True, "model": True, "check_auth": True, "get_auth": None}))
 
 
-@scene(Id.PROFILE_MODEL_UNAVAILABLE, Remedy.AVAILABLE_MODEL, _say_that_all_is_well)
+@scene(profiles.PROFILE_MODEL_UNAVAILABLE, profiles.PROFILE_MODEL_UNAVAILABLE.remedy, _say_that_all_is_well)
 def _model_of_another_plan(here: Installation) -> None:
     _say(here, judged({**YES, "availability": False}))
 
 
-@scene(Id.PROFILE_THINKING_LEVEL_UNAVAILABLE, Remedy.THINKING_LEVEL, _say_that_all_is_well)
+@scene(
+    profiles.PROFILE_THINKING_LEVEL_UNAVAILABLE,
+    profiles.PROFILE_THINKING_LEVEL_UNAVAILABLE.remedy,
+    _say_that_all_is_well,
+)
 def _level_that_would_be_another(here: Installation) -> None:
     _say(here, judged(YES, level="low"))
 
@@ -403,12 +443,12 @@ def _set_the_variable(here: Installation) -> None:
     here.environ["PI_SESSION_MCP_CONFIG"] = str(here.config)
 
 
-@scene(Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION, _set_the_variable)
+@scene(configuration.CONFIG_MISSING, configuration.NAME_CONFIGURATION, _set_the_variable)
 def _variable_unset(here: Installation) -> None:
     del here.environ["PI_SESSION_MCP_CONFIG"]
 
 
-@scene(Id.CONFIG_MISSING, Remedy.NAME_CONFIGURATION, _set_the_variable)
+@scene(configuration.CONFIG_MISSING, configuration.NAME_CONFIGURATION, _set_the_variable)
 def _variable_empty(here: Installation) -> None:
     here.environ["PI_SESSION_MCP_CONFIG"] = ""
 
@@ -417,12 +457,12 @@ def _write_the_file(here: Installation) -> None:
     here.configure()
 
 
-@scene(Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION, _set_the_variable)
+@scene(configuration.CONFIG_MISSING, configuration.WRITE_CONFIGURATION, _set_the_variable)
 def _variable_wrong(here: Installation) -> None:
     here.environ["PI_SESSION_MCP_CONFIG"] = "nowhere.json"
 
 
-@scene(Id.CONFIG_MISSING, Remedy.WRITE_CONFIGURATION, _write_the_file)
+@scene(configuration.CONFIG_MISSING, configuration.WRITE_CONFIGURATION, _write_the_file)
 def _file_absent(here: Installation) -> None:
     here.config.unlink()
 
@@ -437,39 +477,39 @@ def _readable_file(here: Installation) -> None:
     here.configure()
 
 
-@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+@scene(configuration.CONFIG_UNREADABLE, configuration.CONFIG_UNREADABLE.remedy, _readable_file)
 def _file_without_permission(here: Installation) -> None:
     here.config.chmod(0)
 
 
-@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+@scene(configuration.CONFIG_UNREADABLE, configuration.CONFIG_UNREADABLE.remedy, _readable_file)
 def _directory_for_a_file(here: Installation) -> None:
     here.config.unlink()
     here.config.mkdir()
 
 
-@scene(Id.CONFIG_UNREADABLE, Remedy.READABLE_CONFIGURATION, _readable_file)
+@scene(configuration.CONFIG_UNREADABLE, configuration.CONFIG_UNREADABLE.remedy, _readable_file)
 def _fifo_for_a_file(here: Installation) -> None:
     here.config.unlink()
     os.mkfifo(here.config)
 
 
-@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+@scene(configuration.CONFIG_INVALID, configuration.CONFIG_INVALID.remedy, _write_the_file)
 def _unknown_field(here: Installation) -> None:
     here.configure(CANARY=1)
 
 
-@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+@scene(configuration.CONFIG_INVALID, configuration.CONFIG_INVALID.remedy, _write_the_file)
 def _two_mebibytes(here: Installation) -> None:
     here.config.write_text(" " * 2 * 1024 * 1024)
 
 
-@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+@scene(configuration.CONFIG_INVALID, configuration.CONFIG_INVALID.remedy, _write_the_file)
 def _nested_brackets(here: Installation) -> None:
     here.config.write_text("[" * 500_000)
 
 
-@scene(Id.CONFIG_INVALID, Remedy.VALID_CONFIGURATION, _write_the_file)
+@scene(configuration.CONFIG_INVALID, configuration.CONFIG_INVALID.remedy, _write_the_file)
 def _comment(here: Installation) -> None:
     here.config.write_text(json.dumps(here.said) + "\n// off")
 
@@ -484,31 +524,31 @@ def _correct_the_path(here: Installation) -> None:
     here.configure(workspaces={"main": "../elsewhere with space"})
 
 
-@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
-@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _correct_the_path)
+@scene(workspaces.WORKSPACE_MISSING, workspaces.WORKSPACE_MISSING.remedy, _make_the_workspace)
+@scene(workspaces.WORKSPACE_MISSING, workspaces.WORKSPACE_MISSING.remedy, _correct_the_path)
 def _workspace_removed(here: Installation) -> None:
     here.workspace.rmdir()
 
 
-@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
+@scene(workspaces.WORKSPACE_MISSING, workspaces.WORKSPACE_MISSING.remedy, _make_the_workspace)
 def _workspace_is_a_dangling_link(here: Installation) -> None:
     here.workspace.rmdir()
     here.workspace.symlink_to("nowhere")
 
 
-@scene(Id.WORKSPACE_MISSING, Remedy.WORKSPACE, _make_the_workspace)
+@scene(workspaces.WORKSPACE_MISSING, workspaces.WORKSPACE_MISSING.remedy, _make_the_workspace)
 def _workspace_is_a_circle_of_links(here: Installation) -> None:
     here.workspace.rmdir()
     here.workspace.symlink_to(here.workspace)
 
 
-@scene(Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY, _correct_the_path)
+@scene(workspaces.WORKSPACE_NOT_DIRECTORY, workspaces.WORKSPACE_NOT_DIRECTORY.remedy, _correct_the_path)
 def _workspace_is_a_file(here: Installation) -> None:
     here.workspace.rmdir()
     here.workspace.write_text("")
 
 
-@scene(Id.WORKSPACE_NOT_DIRECTORY, Remedy.WORKSPACE_DIRECTORY, _correct_the_path)
+@scene(workspaces.WORKSPACE_NOT_DIRECTORY, workspaces.WORKSPACE_NOT_DIRECTORY.remedy, _correct_the_path)
 def _workspace_is_a_fifo(here: Installation) -> None:
     here.workspace.rmdir()
     os.mkfifo(here.workspace)
@@ -518,7 +558,9 @@ def _permit(here: Installation) -> None:
     here.workspace.chmod(0o700)
 
 
-@scene(Id.WORKSPACE_PATH_NOT_UTF8, Remedy.UTF8_WORKSPACE, _correct_the_path, only_on="linux")
+@scene(
+    workspaces.WORKSPACE_PATH_NOT_UTF8, workspaces.WORKSPACE_PATH_NOT_UTF8.remedy, _correct_the_path, only_on="linux"
+)
 def _workspace_with_a_name_that_is_not_utf8(here: Installation) -> None:
     odd = here.root / os.fsdecode(b"odd-\xff")
     (odd / "code").mkdir(parents=True)
@@ -526,12 +568,12 @@ def _workspace_with_a_name_that_is_not_utf8(here: Installation) -> None:
     here.workspace.symlink_to(odd / "code")
 
 
-@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit)
+@scene(workspaces.WORKSPACE_UNREADABLE, workspaces.WORKSPACE_UNREADABLE.remedy, _permit)
 def _workspace_without_permission(here: Installation) -> None:
     here.workspace.chmod(0)
 
 
-@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit)
+@scene(workspaces.WORKSPACE_UNREADABLE, workspaces.WORKSPACE_UNREADABLE.remedy, _permit)
 def _workspace_not_searchable(here: Installation) -> None:
     here.workspace.chmod(0o600)
 
@@ -540,7 +582,7 @@ def _permit_above(here: Installation) -> None:
     here.workspace.chmod(0o700)
 
 
-@scene(Id.WORKSPACE_UNREADABLE, Remedy.READABLE_WORKSPACE, _permit_above)
+@scene(workspaces.WORKSPACE_UNREADABLE, workspaces.WORKSPACE_UNREADABLE.remedy, _permit_above)
 def _closed_directory_in_the_middle(here: Installation) -> None:
     (here.workspace / "inner").mkdir()
     here.configure(workspaces={"main": str(here.workspace / "inner")})
@@ -551,8 +593,8 @@ def _no_coding_profile(here: Installation) -> None:
     here.configure(executionProfiles={"reader": here.said["executionProfiles"]["reader"]})
 
 
-@scene(Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE, _permit)
-@scene(Id.WORKSPACE_NOT_WRITABLE, Remedy.WRITABLE_WORKSPACE, _no_coding_profile)
+@scene(workspaces.WORKSPACE_NOT_WRITABLE, workspaces.WORKSPACE_NOT_WRITABLE.remedy, _permit)
+@scene(workspaces.WORKSPACE_NOT_WRITABLE, workspaces.WORKSPACE_NOT_WRITABLE.remedy, _no_coding_profile)
 def _workspace_read_only(here: Installation) -> None:
     here.workspace.chmod(0o555)
 
@@ -563,14 +605,14 @@ def _move_the_configuration(here: Installation) -> None:
     here.configure()
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.CONFIGURATION_OUTSIDE, _move_the_configuration)
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["configuration"], _move_the_configuration)
 def _configuration_in_the_workspace(here: Installation) -> None:
     here.config = here.workspace / "config.json"
     _set_the_variable(here)
     here.configure()
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.CONFIGURATION_OUTSIDE, _correct_the_path)
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["configuration"], _correct_the_path)
 def _workspace_is_a_link_to_the_configuration(here: Installation) -> None:
     here.workspace.rmdir()
     here.workspace.symlink_to(here.config.parent)
@@ -580,7 +622,7 @@ def _agent_directory_elsewhere(here: Installation) -> None:
     here.configure(piAgentDirectory=str(here.agent_directory))
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.AGENT_DIRECTORY_OUTSIDE, _agent_directory_elsewhere)
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["agent_directory"], _agent_directory_elsewhere)
 def _agent_directory_in_the_workspace(here: Installation) -> None:
     # Without pins, which count as broken when their packages lie in a workspace.
     for profile in here.said["executionProfiles"].values():
@@ -588,12 +630,12 @@ def _agent_directory_in_the_workspace(here: Installation) -> None:
     here.configure(piAgentDirectory=str(here.workspace / "agent"))
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.RUNTIME_OUTSIDE, _correct_the_path)
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["runtime"], _correct_the_path)
 def _runtime_in_the_workspace(here: Installation) -> None:
     here.configure(workspaces={"main": str(here.prefix)})
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.RUNTIME_OUTSIDE, _remove_runtime_section)
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["runtime"], _remove_runtime_section)
 def _configured_node_in_the_workspace(here: Installation) -> None:
     here.configure(runtime={"node": str(here.node_program(here.workspace / "node"))})
 
@@ -602,7 +644,7 @@ def _usual_state_directory(here: Installation) -> None:
     here.environ.pop("XDG_STATE_HOME", None)
 
 
-@scene(Id.WORKSPACE_CONTAINS_POLICY, Remedy.STATE_OUTSIDE, _usual_state_directory, only_on="linux")
+@scene(workspaces.WORKSPACE_CONTAINS_POLICY, workspaces.OUTSIDE["state"], _usual_state_directory, only_on="linux")
 def _state_in_the_workspace(here: Installation) -> None:
     here.environ["XDG_STATE_HOME"] = str(here.workspace / "state")
 
@@ -615,8 +657,8 @@ def _ripgrep_with_the_runtime(here: Installation) -> None:
     here.record_runtime_again()
 
 
-@scene(Id.SEARCH_TOOLS_MISSING, Remedy.SEARCH_TOOLS, _ripgrep_on_path)
-@scene(Id.SEARCH_TOOLS_MISSING, Remedy.SEARCH_TOOLS, _ripgrep_with_the_runtime)
+@scene(runtime.SEARCH_TOOLS_MISSING, runtime.SEARCH_TOOLS_MISSING.remedy, _ripgrep_on_path)
+@scene(runtime.SEARCH_TOOLS_MISSING, runtime.SEARCH_TOOLS_MISSING.remedy, _ripgrep_with_the_runtime)
 def _no_ripgrep(here: Installation) -> None:
     shutil.rmtree(here.prefix / "share")
     # Programs that others could write are passed over, and so is `/tmp` itself: nothing else is on this PATH.
@@ -633,23 +675,23 @@ def _name_another_tmpdir(here: Installation) -> None:
     here.environ["TMPDIR"] = str(here.cwd)
 
 
-@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _unset_tmpdir)
-@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+@scene(system.TEMPORARY_DIRECTORY_UNUSABLE, system.TEMPORARY_DIRECTORY_UNUSABLE.remedy, _unset_tmpdir)
+@scene(system.TEMPORARY_DIRECTORY_UNUSABLE, system.TEMPORARY_DIRECTORY_UNUSABLE.remedy, _name_another_tmpdir)
 def _tmpdir_that_is_not_there(here: Installation) -> None:
     here.environ["TMPDIR"] = str(here.root / "nowhere")
 
 
-@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _unset_tmpdir)
+@scene(system.TEMPORARY_DIRECTORY_UNUSABLE, system.TEMPORARY_DIRECTORY_UNUSABLE.remedy, _unset_tmpdir)
 def _temp_that_is_a_file(here: Installation) -> None:
     here.environ["TEMP"] = str(here.config)
 
 
-@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+@scene(system.TEMPORARY_DIRECTORY_UNUSABLE, system.TEMPORARY_DIRECTORY_UNUSABLE.remedy, _name_another_tmpdir)
 def _tmpdir_that_is_relative(here: Installation) -> None:
     here.environ["TMPDIR"] = "tmp"
 
 
-@scene(Id.TEMPORARY_DIRECTORY_UNUSABLE, Remedy.TEMPORARY_DIRECTORY, _name_another_tmpdir)
+@scene(system.TEMPORARY_DIRECTORY_UNUSABLE, system.TEMPORARY_DIRECTORY_UNUSABLE.remedy, _name_another_tmpdir)
 def _tmpdir_that_cannot_be_written(here: Installation) -> None:
     (here.root / "closed").mkdir(mode=0o555)
     here.environ["TMPDIR"] = str(here.root / "closed")
@@ -659,19 +701,24 @@ def _set_home(here: Installation) -> None:
     here.environ["HOME"] = str(here.home)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.HOME, _set_home)
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["no_home"], _set_home)
 def _no_home(here: Installation) -> None:
     here.configure(piAgentDirectory=str(here.agent_directory))
     del here.environ["HOME"]
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.HOME, _set_home)
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["no_home"], _set_home)
 def _empty_home(here: Installation) -> None:
     here.configure(piAgentDirectory=str(here.agent_directory))
     here.environ["HOME"] = ""
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_FILE_SYSTEM, _usual_state_directory, only_on="linux")
+@scene(
+    setup_state.STATE_DIRECTORY_UNSUPPORTED,
+    setup_state.REMEDIES["file_system"],
+    _usual_state_directory,
+    only_on="linux",
+)
 def _state_on_a_file_system_without_sure_locks(here: Installation) -> None:
     here.environ["XDG_STATE_HOME"] = "/proc"
 
@@ -693,24 +740,26 @@ def _state_of_our_own(here: Installation) -> None:
     _state(here)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["permissions"], _state_of_our_own, only_on="linux")
 def _state_that_others_can_read(here: Installation) -> None:
     _state(here).chmod(0o750)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["permissions"], _state_of_our_own, only_on="linux")
 def _state_below_one_that_others_can_write(here: Installation) -> None:
     _state(here).parent.chmod(0o770)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_PERMISSIONS, _state_of_our_own, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["permissions"], _state_of_our_own, only_on="linux")
 def _state_that_is_a_link(here: Installation) -> None:
     path = here.home / ".local" / "state" / "pi-session-mcp"
     path.parent.mkdir(parents=True)
     path.symlink_to(here.root)
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_WRITABLE, _state_of_our_own, only_on="linux")
+@scene(
+    setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["not_writable"], _state_of_our_own, only_on="linux"
+)
 def _read_only_home(here: Installation) -> None:
     here.home.chmod(0o555)
 
@@ -719,7 +768,12 @@ def _empty_the_directory_to_look_from(here: Installation) -> None:
     (_state(here) / "inspect" / "x").unlink()
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_INSPECT, _empty_the_directory_to_look_from, only_on="linux")
+@scene(
+    setup_state.STATE_DIRECTORY_UNSUPPORTED,
+    setup_state.REMEDIES["inspect"],
+    _empty_the_directory_to_look_from,
+    only_on="linux",
+)
 def _something_in_the_directory_to_look_from(here: Installation) -> None:
     (_state(here) / "inspect").mkdir(mode=0o700)
     (_state(here) / "inspect" / "x").touch()
@@ -736,17 +790,17 @@ def _project_at_home_and_a_mark_in_the_root(here: Installation, mark: str) -> No
     (here.machine_root / mark).touch()
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_MCP, _clear_the_root, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES[".mcp.json"], _clear_the_root, only_on="linux")
 def _registrations_in_the_root(here: Installation) -> None:
     _project_at_home_and_a_mark_in_the_root(here, ".mcp.json")
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_GIT, _clear_the_root, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES[".git"], _clear_the_root, only_on="linux")
 def _repository_in_the_root(here: Installation) -> None:
     _project_at_home_and_a_mark_in_the_root(here, ".git")
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_MARK_CODEX, _clear_the_root, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES[".codex"], _clear_the_root, only_on="linux")
 def _project_of_codex_in_the_root(here: Installation) -> None:
     _project_at_home_and_a_mark_in_the_root(here, ".codex")
 
@@ -766,13 +820,13 @@ def _remove_the_records(here: Installation) -> None:
     (_state(here) / "ownership.json").unlink()
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_RECORDS, _remove_the_records, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["records"], _remove_the_records, only_on="linux")
 def _records_damaged(here: Installation) -> None:
     _write_records(here)
     (_state(here) / "ownership.json").write_text("{")
 
 
-@scene(Id.STATE_DIRECTORY_UNSUPPORTED, Remedy.STATE_RECORDS, _remove_the_records, only_on="linux")
+@scene(setup_state.STATE_DIRECTORY_UNSUPPORTED, setup_state.REMEDIES["records"], _remove_the_records, only_on="linux")
 def _records_that_others_can_read(here: Installation) -> None:
     _write_records(here, "owned")
     (_state(here) / "ownership.json").chmod(0o644)
@@ -786,8 +840,8 @@ def _undo(here: Installation) -> None:
     _write_records(here, "owned")
 
 
-@scene(Id.SETUP_PENDING, Remedy.PENDING, _finish, only_on="linux")
-@scene(Id.SETUP_PENDING, Remedy.PENDING, _undo, only_on="linux")
+@scene(setup_state.SETUP_PENDING, setup_state.SETUP_PENDING.remedy, _finish, only_on="linux")
+@scene(setup_state.SETUP_PENDING, setup_state.SETUP_PENDING.remedy, _undo, only_on="linux")
 def _transaction_broken_off(here: Installation) -> None:
     _write_records(here, "owned", "pending")
 
@@ -797,7 +851,7 @@ def _install_the_pin(here: Installation) -> None:
     install_package(here.agent_directory)
 
 
-@scene(Id.EXTENSION_MISSING, Remedy.INSTALL_EXTENSION, _install_the_pin)
+@scene(extensions.EXTENSION_MISSING, extensions.INSTALL_EXTENSION, _install_the_pin)
 def _extension_removed(here: Installation) -> None:
     shutil.rmtree(here.extension)
 
@@ -812,18 +866,18 @@ def _pin_what_is_installed_whole(here: Installation) -> None:
     _pin_what_is_installed(here)
 
 
-@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _install_the_pin)
-@scene(Id.EXTENSION_VERSION_MISMATCH, Remedy.MATCH_EXTENSION, _pin_what_is_installed)
+@scene(extensions.EXTENSION_VERSION_MISMATCH, extensions.EXTENSION_VERSION_MISMATCH.remedy, _install_the_pin)
+@scene(extensions.EXTENSION_VERSION_MISMATCH, extensions.EXTENSION_VERSION_MISMATCH.remedy, _pin_what_is_installed)
 def _extension_updated(here: Installation) -> None:
     install_package(here.agent_directory, version="2.0.0")
 
 
-@scene(Id.EXTENSION_BROKEN, Remedy.WHOLE_EXTENSION, _install_the_pin)
+@scene(extensions.EXTENSION_BROKEN, extensions.EXTENSION_BROKEN.remedy, _install_the_pin)
 def _extension_entry_missing(here: Installation) -> None:
     (here.extension / "index.ts").unlink()
 
 
-@scene(Id.EXTENSION_BROKEN, Remedy.WHOLE_EXTENSION, _install_the_pin)
+@scene(extensions.EXTENSION_BROKEN, extensions.EXTENSION_BROKEN.remedy, _install_the_pin)
 def _extension_manifest_damaged(here: Installation) -> None:
     (here.extension / "package.json").write_text("{")
 
@@ -834,7 +888,7 @@ def _agent_directory_in_no_workspace(here: Installation) -> None:
     here.extension.symlink_to(here.root / "ext")
 
 
-@scene(Id.EXTENSION_IN_WORKSPACE, Remedy.EXTENSION_OUTSIDE, _agent_directory_in_no_workspace)
+@scene(extensions.EXTENSION_IN_WORKSPACE, extensions.EXTENSION_IN_WORKSPACE.remedy, _agent_directory_in_no_workspace)
 def _extension_linked_into_the_workspace(here: Installation) -> None:
     here.extension.rename(here.workspace / "ext")
     here.extension.symlink_to(here.workspace / "ext")
@@ -845,23 +899,25 @@ def _take_the_pin_out(here: Installation) -> None:
     here.configure(executionProfiles={name: {**one, "extensions": []} for name, one in profiles.items()})
 
 
-@scene(Id.EXTENSION_FORM_UNSUPPORTED, Remedy.SUPPORTED_FORM, _take_the_pin_out)
-@scene(Id.EXTENSION_FORM_UNSUPPORTED, Remedy.SUPPORTED_FORM, _pin_what_is_installed_whole)
+@scene(extensions.EXTENSION_FORM_UNSUPPORTED, extensions.EXTENSION_FORM_UNSUPPORTED.remedy, _take_the_pin_out)
+@scene(
+    extensions.EXTENSION_FORM_UNSUPPORTED, extensions.EXTENSION_FORM_UNSUPPORTED.remedy, _pin_what_is_installed_whole
+)
 def _extension_with_braces(here: Installation) -> None:
     install_package(here.agent_directory, entries=["./{index,other}*.ts"])
 
 
-@scene(Id.PACKAGE_WITHOUT_EXTENSION, Remedy.EXTENSIONS_ONLY, _take_the_pin_out)
+@scene(extensions.PACKAGE_WITHOUT_EXTENSION, extensions.PACKAGE_WITHOUT_EXTENSION.remedy, _take_the_pin_out)
 def _package_of_skills(here: Installation) -> None:
     install_package(here.agent_directory, pi={"skills": ["./skills"]})
 
 
-@scene(Id.EXTENSION_DEPENDENCY_MISSING, Remedy.DEPENDENCIES, _install_the_pin)
+@scene(extensions.EXTENSION_DEPENDENCY_MISSING, extensions.EXTENSION_DEPENDENCY_MISSING.remedy, _install_the_pin)
 def _dependency_missing(here: Installation) -> None:
     install_package(here.agent_directory, dependencies={"gone": "^1.0.0"})
 
 
-@scene(Id.EXTENSION_DEPENDENCY_OUTSIDE, Remedy.COPIED_DEPENDENCIES, _install_the_pin)
+@scene(extensions.EXTENSION_DEPENDENCY_OUTSIDE, extensions.EXTENSION_DEPENDENCY_OUTSIDE.remedy, _install_the_pin)
 def _dependency_linked_in_from_elsewhere(here: Installation) -> None:
     directory = install_package(here.agent_directory, dependencies={"linked": "^1.0.0"})
     install_package(here.root, "linked")

@@ -12,10 +12,9 @@ from pi_session_mcp.cli.config import refusal
 from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.rules import Rule
-from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.probe import DoctorInputs, look
-from pi_session_mcp.doctor.report import check_members
-from pi_session_mcp.doctor.words import Id
+from pi_session_mcp.doctor.checks import examine
+from pi_session_mcp.doctor.installation import Installation
+from pi_session_mcp.doctor.subjects.configuration import CONFIG_INVALID
 from tests.unit.config.given import (
     a_coding_profile,
     a_document,
@@ -110,9 +109,9 @@ def test_each_rule_is_reported_alike_by_doctor_config_check_and_serve(rule: Rule
 
     at_start = _refusal(config_path_for_server(environ)).to_report()
     checked = refusal(_refusal(config_path_for_operator(environ, tmp_path))).members
-    (found,) = (check for check in decide(look(DoctorInputs(environ, tmp_path))) if check.id is Id.CONFIG_INVALID)
+    (found,) = (check for check in examine(Installation(environ, tmp_path)).checks if check.row is CONFIG_INVALID)
 
-    members = check_members(found)
+    members = found.members()
     assert members["rule"] == rule.value
     assert checked == at_start
     places = {"pointer", "line", "column", "rule"}

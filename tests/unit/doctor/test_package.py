@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_session_mcp.doctor.checks import MINIMUM_PYTHON
-from pi_session_mcp.doctor.package import look_at_package
+from pi_session_mcp.doctor.subjects.package import look_at_package
+from pi_session_mcp.doctor.subjects.system import MINIMUM_PYTHON
 from tests.support.installation import METADATA, write_metadata
 
 ROOT = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,47 +14,50 @@ from pi_session_mcp import __version__
 from pi_session_mcp.cli.doctor_report import outcome
 from pi_session_mcp.cli.render import failure_report, human_text, json_report
 from pi_session_mcp.cli.streams import Form
-from pi_session_mcp.doctor.checks import decide
-from pi_session_mcp.doctor.facts import (
-    NoAgentDirectory,
-    Part,
-    Pinned,
-    PiSeen,
-    ProfileSeen,
-    Refused,
-    State,
-    Unnamed,
-    Unseen,
-    Workspace,
-)
+from pi_session_mcp.doctor.checks import TABLE, Seen, decide
+from pi_session_mcp.doctor.pi_answer import Profile
 from pi_session_mcp.doctor.report import Report
-from pi_session_mcp.doctor.words import TABLE, Severity
+from pi_session_mcp.doctor.subject import Severity, Subject, Unseen
+from pi_session_mcp.doctor.subjects import (
+    agent_directory,
+    configuration,
+    extensions,
+    node,
+    package,
+    profiles,
+    runtime,
+    setup_state,
+    workspaces,
+)
+from pi_session_mcp.doctor.subjects.configuration import UNNAMED, Status
+from pi_session_mcp.doctor.subjects.extensions import Pinned
+from pi_session_mcp.doctor.subjects.node import Part
+from pi_session_mcp.doctor.subjects.runtime import PiRuntime
+from pi_session_mcp.doctor.subjects.setup_state import SetupState
+from pi_session_mcp.doctor.subjects.workspaces import Workspace
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.directory import Directory
-from tests.unit.doctor.test_checks import FINE
+from tests.unit.doctor.facts import FINE
 from tools import doctor_reference
-
-if TYPE_CHECKING:
-    from pi_session_mcp.doctor.facts import Facts
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / doctor_reference.SCHEMA).read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-WARNED = replace(FINE, state=State.FILE_SYSTEM)
-BROKEN = replace(WARNED, sdk=Part("pi_runtime_missing", configured=False))
-REFUSED = replace(FINE, configuration=Refused("config_invalid", "is required", pointer="/workspaces"))
-UNREAD = replace(FINE, configuration=Refused("config_invalid", "must be UTF-8 text", line=3, column=1))
+WARNED = {**FINE, setup_state.SUBJECT: SetupState("file_system")}
+BROKEN = {**WARNED, runtime.SDK: PiRuntime(Part("pi_runtime_missing", configured=False))}
+REFUSED = {**FINE, configuration.SUBJECT: Status("config_invalid", {"pointer": "/workspaces", "rule": "is required"})}
+UNREAD = {
+    **FINE,
+    configuration.SUBJECT: Status("config_invalid", {"line": 3, "column": 1, "rule": "must be UTF-8 text"}),
+}
 
-assert isinstance(FINE.pi, PiSeen)
-_PI = FINE.pi
 
-
-def report_of(facts: Facts) -> Report:
+def report_of(facts: Seen) -> Report:
     """The report on these facts."""
     return Report(decide(facts))
 
 
-def told(facts: Facts, columns: int = 80) -> list[str]:
+def told(facts: Seen, columns: int = 80) -> list[str]:
     """What a person reads."""
     form = Form(columns=columns, colour=False, unicode=True)
     return human_text(outcome(report_of(facts)).blocks, form).splitlines()
@@ -63,7 +66,7 @@ def told(facts: Facts, columns: int = 80) -> list[str]:
 @pytest.mark.parametrize(
     ("facts", "status"), [(FINE, 0), (WARNED, 1), (BROKEN, 2), (REFUSED, 2)], ids=["fine", "warned", "broken", "config"]
 )
-def test_the_exit_status_is_that_of_the_worst_finding(facts: Facts, status: int) -> None:
+def test_the_exit_status_is_that_of_the_worst_finding(facts: Seen, status: int) -> None:
     report = json.loads(json_report(outcome(report_of(facts))))
 
     assert outcome(report_of(facts)).exit_status == report["exitCode"] == status
@@ -77,13 +80,13 @@ def test_the_exit_status_is_that_of_the_worst_finding(facts: Facts, status: int)
         (WARNED, "pi-session-mcp doctor"),
         (BROKEN, "pi-session-mcp runtime install"),
         (REFUSED, "pi-session-mcp config check"),
-        (replace(FINE, configuration=Unnamed()), "pi-session-mcp config init"),
-        (replace(FINE, configuration=Refused("config_missing", "must exist")), "pi-session-mcp config init"),
-        (replace(FINE, pending=("codex:user",)), "pi-session-mcp setup --apply codex:user"),
+        ({**FINE, configuration.SUBJECT: Status(UNNAMED)}, "pi-session-mcp config init"),
+        ({**FINE, configuration.SUBJECT: Status("config_missing")}, "pi-session-mcp config init"),
+        ({**FINE, setup_state.SUBJECT: SetupState("ok", ("codex:user",))}, "pi-session-mcp setup --apply codex:user"),
     ],
     ids=["fine", "warned", "broken", "config", "unnamed", "missing", "pending"],
 )
-def test_the_verdict_ends_with_the_next_command_to_type(facts: Facts, command: str) -> None:
+def test_the_verdict_ends_with_the_next_command_to_type(facts: Seen, command: str) -> None:
     assert told(facts)[-1].endswith(f"Next: {command}")
 
 
@@ -108,18 +111,28 @@ def test_the_published_schema_is_that_of_the_program_and_pins_every_id() -> None
     assert doctor_reference.schema() == SCHEMA
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     named = {branch["properties"]["id"]["const"] for branch in SCHEMA["$defs"]["check"]["oneOf"]}
-    assert named == {row.id.value for row in TABLE}
+    assert named == {row.id for row in TABLE}
 
 
 @pytest.mark.parametrize(
-    "part", ["package", "node", "sdk", "pi", "agent_store", "configuration", "has_search_tools", "state", "pending"]
+    ("subject", "facts"),
+    [
+        (package.SUBJECT, Unseen()),
+        (node.SUBJECT, Unseen()),
+        (runtime.SDK, Unseen()),
+        (agent_directory.FILES, Unseen()),
+        (agent_directory.LOCK, Unseen()),
+        (configuration.SUBJECT, Unseen()),
+        (runtime.SEARCH_TOOLS, Unseen()),
+        (setup_state.SUBJECT, Unseen()),
+        (setup_state.SUBJECT, SetupState("ok", Unseen())),
+    ],
 )
-def test_a_report_on_what_could_not_be_seen_follows_the_schema(part: str) -> None:
-    unseen: Any = {part: Unseen()}
-    facts = replace(FINE, **unseen)
+def test_a_report_on_what_could_not_be_seen_follows_the_schema(subject: Subject[Any], facts: object) -> None:
+    seen = {**FINE, subject: facts}
 
-    VALIDATOR.validate(json.loads(json_report(outcome(report_of(facts)))))
-    assert any(line.endswith("could not be checked") for line in told(facts))
+    VALIDATOR.validate(json.loads(json_report(outcome(report_of(seen)))))
+    assert any(line.endswith("could not be checked") for line in told(seen))
 
 
 def test_no_report_at_all_follows_the_schema_too() -> None:
@@ -147,8 +160,8 @@ def test_words_are_aligned() -> None:
 
 
 @pytest.mark.parametrize("facts", [FINE, WARNED, BROKEN, REFUSED], ids=["fine", "warned", "broken", "config"])
-def test_it_is_readable_in_forty_columns(facts: Facts) -> None:
-    long = replace(facts, workspaces=(Workspace("a" * 64, Directory.MISSING),))
+def test_it_is_readable_in_forty_columns(facts: Seen) -> None:
+    long = {**facts, workspaces.SUBJECT: (Workspace("a" * 64, Directory.MISSING),)}
 
     assert max(len(line) for line in told(long, columns=40)) <= 40
     assert not any("\x1b" in line for line in told(long, columns=40))
@@ -168,15 +181,15 @@ def test_where_nothing_is_registered_that_is_the_next_step() -> None:
 
 
 def test_only_an_error_of_the_whole_installation_is_in_the_way_of_a_registration() -> None:
-    alone = replace(
-        FINE,
-        workspaces=(Workspace("w", Directory.MISSING),),
-        pins=(Pinned("p", "ext", "extension_missing"),),
-        pi=replace(_PI, profiles=(ProfileSeen("p", refused="unknown_provider"),)),
-    )
+    alone = {
+        **FINE,
+        workspaces.SUBJECT: (Workspace("w", Directory.MISSING),),
+        extensions.SUBJECT: (Pinned("p", "ext", "extension_missing"),),
+        profiles.SUBJECT: (Profile("p", refused="unknown_provider"),),
+    }
 
     assert report_of(alone).worst is Severity.ERROR
     assert not report_of(alone).prevents_registration
     assert not report_of(WARNED).prevents_registration
     assert report_of(BROKEN).prevents_registration
-    assert report_of(replace(FINE, pi=NoAgentDirectory())).prevents_registration
+    assert report_of({**FINE, agent_directory.FILES: agent_directory.Files(has_place=False)}).prevents_registration

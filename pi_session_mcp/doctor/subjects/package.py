@@ -1,4 +1,4 @@
-"""Whether this package is as its installer left it. Reads files only.
+"""This package: whether it is as its installer left it. Reads files only.
 
 `importlib.metadata` is not used: it is slow to import, it waits for a FIFO, and it takes another package's directory
 of the same name for ours.
@@ -13,16 +13,37 @@ import json
 import os
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from pi_session_mcp.doctor.facts import Package
-from pi_session_mcp.platform.reading import read_regular
+from pi_session_mcp.doctor.subject import OK, Check, Subject, Unseen, error, found, up_to, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pi_session_mcp.doctor.installation import Installation
+
+REINSTALL: Final = "Reinstall pi-session-mcp with the installer that you used."
+PACKAGE_METADATA_UNREADABLE: Final = error(
+    "package_metadata_unreadable",
+    "package metadata",
+    "readable",
+    "missing or damaged",
+    "What the installer wrote about this package (`METADATA`, `RECORD`) is not there, or is not what it should be.",
+    REINSTALL,
+)
+PACKAGE_MODIFIED: Final = warning(
+    "package_modified",
+    "package files",
+    "unchanged",
+    "changed since the installation",
+    "A file of this package is missing or differs from what was installed. What installers write themselves, such "
+    "as the program in `bin`, is not compared, and neither are editable installs.",
+    REINSTALL,
+)
+ROWS: Final = (PACKAGE_METADATA_UNREADABLE, PACKAGE_MODIFIED)
 _DIRECTORIES: Final = "pi_session_mcp-*.dist-info"
 _MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
 _MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -33,12 +54,32 @@ _RELEASED: Final = frozenset({"METADATA", "entry_points.txt"})
 _ALGORITHMS: Final = frozenset({"sha256", "sha384", "sha512"})
 
 
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What the installer left. `requires` is the oldest Python that the metadata allow, if they say one."""
+
+    metadata_readable: bool
+    requires: tuple[int, int] | None = None
+    modified: bool = False
+
+
+def _look(here: Installation) -> Package | Unseen:
+    return here.package
+
+
+def _verdict(package: Package) -> Iterator[Check]:
+    if package.metadata_readable:
+        yield from up_to(ROWS, PACKAGE_MODIFIED.id if package.modified else OK)
+    else:
+        yield found(PACKAGE_METADATA_UNREADABLE)
+
+
 def look_at_package(root: Path | None = None, search: Sequence[str] | None = None) -> Package:
     """What the installer wrote down about the package in `root`, and whether its files are still so.
 
     `search` are the directories where an editable install has its metadata (`sys.path`).
     """
-    root = root or Path(__file__).parents[2]
+    root = root or Path(__file__).parents[3]
     beside = sorted(root.glob(_DIRECTORIES))
     if len(beside) > 1:  # an upgrade that broke off: nobody can say which one counts
         return Package(metadata_readable=False)
@@ -68,7 +109,7 @@ def _editable(root: Path, search: Sequence[str]) -> Path | None:
 def _is_editable(information: Path, root: Path) -> bool:
     """Whether it belongs to an editable install of the sources in `root`."""
     try:
-        said = json.loads(read_regular(information / "direct_url.json", max_bytes=_MAX_METADATA_BYTES))
+        said = json.loads(_read(information / "direct_url.json", _MAX_METADATA_BYTES))
         project = Path(unquote(urlsplit(said["url"]).path)).resolve()
         return said["dir_info"]["editable"] is True and root.resolve().is_relative_to(project)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RuntimeError):
@@ -78,7 +119,7 @@ def _is_editable(information: Path, root: Path) -> bool:
 def _stated(information: Path) -> Package:
     """What `METADATA` says: its head is enough."""
     try:
-        text = read_regular(information / "METADATA", max_bytes=_MAX_METADATA_BYTES).decode()
+        text = _read(information / "METADATA", _MAX_METADATA_BYTES).decode()
     except (OSError, ValueError):
         return Package(metadata_readable=False)
     fields = dict(_fields(text))
@@ -99,7 +140,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 def _record(information: Path) -> list[tuple[str, str]] | None:
     """Path and hash of every file that has one; `None` when `RECORD` is missing or damaged."""
     try:
-        text = read_regular(information / "RECORD", max_bytes=_MAX_METADATA_BYTES).decode()
+        text = _read(information / "RECORD", _MAX_METADATA_BYTES).decode()
         rows = list(csv.reader(text.splitlines(), strict=True))
     except (OSError, ValueError, csv.Error):
         return None
@@ -125,8 +166,17 @@ def _is_as_recorded(path: Path, stated: str) -> bool:
     if algorithm not in _ALGORITHMS:
         return False
     try:
-        content = read_regular(path, max_bytes=_MAX_FILE_BYTES)
+        content = _read(path, _MAX_FILE_BYTES)
     except (OSError, ValueError):
         return False
     found = base64.urlsafe_b64encode(hashlib.new(algorithm, content).digest())
     return found.rstrip(b"=").decode() == expected.rstrip("=")
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    from pi_session_mcp.platform.reading import read_regular
+
+    return read_regular(path, max_bytes=max_bytes)
+
+
+SUBJECT: Final = Subject(ROWS, _look, _verdict)

@@ -8,7 +8,7 @@ from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.platform.brief_run import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pi_session_mcp.runtime.problem import RuntimeCode
@@ -26,15 +26,6 @@ def judge(program: Path, environ: Mapping[str, str]) -> RuntimeCode:
     if version is None:
         return RuntimeCode.NODE_MISSING
     return RuntimeCode.OK if node_is_supported(version) else RuntimeCode.NODE_VERSION_UNSUPPORTED
-
-
-def is_at_hand(environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Path | None) -> bool:
-    """Whether `runtime install` would find a Node.js, with its npm, that it can use."""
-    from pi_session_mcp.runtime.problem import RuntimeCode
-    from pi_session_mcp.runtime.toolchain import find_toolchain
-
-    found = find_toolchain(environ, untrusted, prefix)
-    return found is not None and found.npm is not None and judge(found.node, environ) is RuntimeCode.OK
 
 
 def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = DEADLINES.version_s) -> str | None:

@@ -1,0 +1,104 @@
+"""Node.js: whether there is one, and whether it is new enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pi_session_mcp.doctor.subject import OK, Check, Subject, Unseen, error, up_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pi_session_mcp.doctor.installation import Installation
+    from pi_session_mcp.runtime.record import Installed
+
+RUNTIME: Final = "Run `pi-session-mcp runtime install`."
+NODE: Final = (
+    "Install pi-session-mcp with its extra `node`, or Node.js 22.19.0 or newer, "
+    "then run `pi-session-mcp runtime install`."
+)
+NODE_VERSION: Final = (
+    "Use Node.js 22.19.0 or newer: install pi-session-mcp with its extra `node`, "
+    "then run `pi-session-mcp runtime install`."
+)
+CONFIGURED_NODE: Final = (
+    "Name a program of Node.js 22.19.0 or newer as runtime.node in the configuration, "
+    "or remove that entry and run `pi-session-mcp runtime install`."
+)
+NODE_MISSING: Final = error(
+    "node_missing",
+    "Node.js",
+    "found",
+    "not found",
+    "No Node.js was found, or the one that decides cannot be run. "
+    "[How it is found](runtime.md) is a fixed order, and the first that is there decides.",
+    RUNTIME,
+    NODE,
+    CONFIGURED_NODE,
+)
+NODE_VERSION_UNSUPPORTED: Final = error(
+    "node_version_unsupported",
+    "Node.js",
+    "supported version",
+    "version is too old",
+    "The Node.js that decides is older than the Pi SDK requires (22.19.0), or does not say a release.",
+    RUNTIME,
+    NODE_VERSION,
+    CONFIGURED_NODE,
+)
+ROWS: Final = (NODE_MISSING, NODE_VERSION_UNSUPPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Node or the Pi SDK. `configured` says that the configuration chose it.
+
+    `at_hand` says of a Node with a fault that an install would find another one that it can use.
+    """
+
+    status: str
+    configured: bool
+    at_hand: bool = False
+
+
+def look_at_node(here: Installation, installed: Installed | None) -> tuple[Part, Path | None]:
+    """The Node.js that a server would use, and where it is."""
+    from pi_session_mcp.doctor.node_version import judge
+    from pi_session_mcp.runtime.locate import find_node
+    from pi_session_mcp.runtime.problem import RuntimeProblem
+
+    program = None
+    try:
+        program = find_node(here.asked, here.environ, here.cwd, installed).program
+        code = judge(program, here.environ)
+    except RuntimeProblem as problem:
+        code = problem.code
+    return Part(code.value, configured=here.asked.runtime.node is not None), program
+
+
+def _look(here: Installation) -> Part | Unseen | None:
+    node = here.runtime.node
+    if not isinstance(node, Part) or node.status == OK or node.configured:
+        return node
+    return replace(node, at_hand=_is_at_hand(here))
+
+
+def _is_at_hand(here: Installation) -> bool:
+    """Whether `runtime install` would find a Node.js, with its npm, that it can use."""
+    from pi_session_mcp.doctor.node_version import judge
+    from pi_session_mcp.runtime.overrides import untrusted_directories
+    from pi_session_mcp.runtime.toolchain import find_toolchain
+
+    found = find_toolchain(here.environ, tuple(untrusted_directories(here.asked, here.cwd)), here.prefix)
+    return found is not None and found.npm is not None and judge(found.node, here.environ).value == OK
+
+
+def _verdict(node: Part) -> Iterator[Check]:
+    own = NODE_VERSION if node.status == NODE_VERSION_UNSUPPORTED.id else NODE
+    remedy = CONFIGURED_NODE if node.configured else RUNTIME if node.at_hand else own
+    yield from up_to(ROWS, node.status, remedy)
+
+
+SUBJECT: Final = Subject(ROWS, _look, _verdict)
