@@ -23,7 +23,7 @@ help:
 	@echo 'make setup    create .venv, install the program and the pinned Pi SDK'
 	@echo 'make demo     see the main job work, offline, without credentials'
 	@echo 'make test     run the whole test suite'
-	@echo 'make test-registry  try published extensions and MCP servers of other authors, from the npm registry'
+	@echo 'make test-registry  install the Pi SDK and published packages of other authors from the npm registry'
 	@echo 'make coverage run the unit tests, and see that they still reach as many branches'
 	@echo 'make check    format, lint, types, import contracts, JavaScript, documents'
 	@echo 'make docs     build the documentation as a site into build/site'

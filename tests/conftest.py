@@ -20,7 +20,6 @@ HERE: Final = Path(__file__).parent
 LONGEST: Final = (
     "contract/test_package_shapes.py",
     "contract/test_bad_extensions.py",
-    "contract/test_runtime_install.py",
     "process/test_setup_killed.py",
     "process/test_ended_by_anything.py",
     "contract/extended/test_endings.py",

@@ -83,6 +83,7 @@ def found(prefix: Path, environ: dict[str, str]) -> Runtime:
     return locate(Wishes(), environ, prefix.parent / "project", prefix=prefix)
 
 
+@pytest.mark.registry
 def test_an_install_that_is_killed_while_it_fetches_is_gone_and_installed_nothing(
     killed: list[psutil.Process], prefix: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_an_install_that_is_killed_while_it_fetches_is_gone_and_installed_nothin
     assert not place.install(shipped_lock_hash()).exists()
 
 
+@pytest.mark.registry
 def test_the_next_install_is_complete_and_leaves_nothing_else(
     result: InstallResult, prefix: Path, environ: dict[str, str], progress: list[Progress]
 ) -> None:
@@ -103,6 +105,7 @@ def test_the_next_install_is_complete_and_leaves_nothing_else(
     assert (state.code, state.exit_status) == ("ok", ExitStatus.OK)
 
 
+@pytest.mark.registry
 def test_the_installed_sdk_and_its_bundle_export_the_same(
     result: InstallResult, prefix: Path, environ: dict[str, str]
 ) -> None:
@@ -122,6 +125,7 @@ def test_the_installed_sdk_and_its_bundle_export_the_same(
     )
 
 
+@pytest.mark.registry
 def test_the_installed_ripgrep_searches_without_any_other_tool(
     result: InstallResult, prefix: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -134,6 +138,7 @@ def test_the_installed_ripgrep_searches_without_any_other_tool(
     assert said.stdout == b"file\n"
 
 
+@pytest.mark.registry
 def test_installing_again_changes_nothing(result: InstallResult, prefix: Path, environ: dict[str, str]) -> None:
     before = place_in_environment(prefix).record_file.stat()
 
@@ -153,6 +158,7 @@ def test_without_a_network_the_end_has_a_code_and_nothing_is_left(environ: dict[
     assert os.listdir(place_in_environment(tmp_path / "environment").installs) == []
 
 
+@pytest.mark.registry
 def test_the_operators_npm_settings_and_home_are_left_as_they_were(
     result: InstallResult, environ: dict[str, str]
 ) -> None:
