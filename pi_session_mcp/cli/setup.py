@@ -172,19 +172,23 @@ def _blocks(result: Result) -> Iterator[Block]:
 def _finding(finding: Finding, operation: Operation) -> Iterator[Block]:
     from pi_session_mcp.setup.messages import APPLY_REGISTERS, CONFIGURATIONS, REWRITES_ITS_FILE, WORDS
 
-    words = WORDS[finding.code]
-    yield Line(_MARKS[finding.status.value], finding.status.value, f"{finding.target.short}: {words.meaning}")
-    rows = [("code", finding.code.value)]
+    words = WORDS[finding.conclusion.code]
+    yield Line(
+        _MARKS[finding.conclusion.status.value],
+        finding.conclusion.status.value,
+        f"{finding.target.short}: {words.meaning}",
+    )
+    rows = [("code", finding.conclusion.code.value)]
     if finding.configuration is not None:
         rows.append(("configuration", CONFIGURATIONS[finding.configuration]))
     if finding.other_scope is not None:
         rows.append(("also in", f"{finding.target.client}:{finding.other_scope}"))
     if finding.in_the_way is not None:
         rows.append(("in the way", finding.in_the_way))
-    is_said_once = operation == "overview" and finding.status == "absent"
+    is_said_once = operation == "overview" and finding.conclusion.status == "absent"
     if words.remedy is not None and not is_said_once:
         rows.append(("do", words.remedy))
-    if operation == "dry-run" and finding.status == "absent":
+    if operation == "dry-run" and finding.conclusion.status == "absent":
         rows.append(("do", APPLY_REGISTERS))
         if finding.target.client == "codex":
             rows.append(("note", REWRITES_ITS_FILE))

@@ -1,1 +1,1 @@
-"""Registrations in clients."""
+"""Registers this server in MCP clients, and takes back what it registered."""

@@ -1,7 +1,7 @@
 """One transaction at a time: an exclusive kernel lock on a file that is never replaced.
 
-Every command of a client that runs inside gets the lock too, through its guardian, so that the fence falls when the
-last of them is gone and not when we are.
+Every command of a client gets the lock too, through its guardian. So the fence is free when the last of them is gone,
+and not already when this process is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The held lock. `descriptor` stays open as long as the fence is held by us."""
+    """The held lock. `descriptor` stays open as long as we hold the fence."""
 
     descriptor: int
     path: Path
@@ -67,6 +67,6 @@ async def _locked(path: Path, system: System, within_s: float) -> int:
     while (descriptor := system.attempt_lock(path)) is None:
         if anyio.current_time() >= until:
             raise Stopped(SetupCode.LOCK_BUSY)
-        # A lock that tells its waiters would block this thread, and signals with it.
+        # Waiting for the lock in the kernel would block this thread, and with it the handling of signals.
         await anyio.sleep(DEADLINES.setup_lock_retry_s)
     return descriptor

@@ -1,13 +1,13 @@
 """Commands of clients, each bounded, and each under a keeper that holds the fence: its guardian.
 
-The command has the locked description as well, at a high number, so that the fence outlives even a killed guardian for
-as long as anything that the command started does.
+The command has the lock's descriptor as well, at a high number. So the fence stays even when the guardian is killed,
+for as long as anything lives that the command started.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command
@@ -36,14 +36,18 @@ _FAILURES: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Guarded:
-    """Runs clients' commands; see `clients.base.Runner`. `doing` says what for, and is set before each use."""
+    """Runs clients' commands; see `clients.base.Runner`. `doing` says what for."""
 
     fence: Fence | None
     deadlines: Deadlines = DEADLINES
     on_step: OnStep = unwatched
     doing: Doing = Doing.DISCOVER
+
+    def at(self, doing: Doing) -> Self:
+        """The same for commands of this stretch of the run."""
+        return replace(self, doing=doing)
 
     async def run(self, command: ClientCommand) -> ClientOutput:
         """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`.

@@ -1,4 +1,4 @@
-"""All that a run needs from outside, in one value; a test replaces what it has to."""
+"""Everything that a run needs from outside, in one value that a test can change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def lasting_installation(environ: Mapping[str, str]) -> Installation:
-    """This installation. Raises `Stopped` if it cannot be found, or would not stay."""
+    """This installation. Raises `Stopped` if it cannot be found, or will not stay where it is."""
     installation = find_installation(environ)
     require_lasting(installation, environ)
     return installation
@@ -32,9 +32,9 @@ def lasting_installation(environ: Mapping[str, str]) -> Installation:
 class SetupInputs:
     """Where a run happens.
 
-    `cwd` is what `project` and `local` mean. `doctor_is_clean` says whether the offline check found no error; it is
-    asked at most once, before any client runs. `tools` are the names of the tools that the server has to offer.
-    `installation` raises `Stopped` when there is none that could be registered.
+    The scopes `project` and `local` mean `cwd`. `doctor_is_clean` says whether the offline check found no error. It is
+    called at most once, before any client runs. `tools` are the names of the tools that the server has to offer.
+    `installation` raises `Stopped` when this installation cannot be registered.
     """
 
     environ: Mapping[str, str]

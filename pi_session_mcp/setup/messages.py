@@ -1,4 +1,4 @@
-"""What each code means to the operator, and what to do about it. Pure: fixed sentences, nothing of anybody's."""
+"""What each code means to the operator, and what to do about it, in fixed sentences. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pi_session_mcp.setup.result import Relation, SetupCode
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`meaning` says what was found or done; `remedy` what to do next, where something is to be done."""
+    """`meaning` says what was found or done. `remedy` says what to do next, if there is something to do."""
 
     meaning: str
     remedy: str | None = None

@@ -1,7 +1,7 @@
-"""What we have registered, so that only that is ever changed or removed: a small file, read whole or refused.
+"""The records of what we have registered: only that is ever changed or removed.
 
-It holds hashes and names only: no path and no value. It is never repaired. A record that we cannot read is a
-registration that we cannot prove to be ours, so the operator decides.
+A small file with hashes and names, without paths or values. It is read as a whole or refused, and never repaired: a
+record that cannot be read proves nothing, so the operator has to decide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TransactionId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", max_length=32)]
 
 
 class OwnershipUnavailable(Exception):  # noqa: N818 - an expected answer of the world
-    """The records are damaged, not ours alone, too many, or cannot be read or written."""
+    """The records are damaged, open to others, too many, or cannot be read or written."""
 
 
 class _Strict(BaseModel):
@@ -57,7 +57,7 @@ class Previous(_Strict):
 
 
 class Record(_Strict):
-    """One registration of ours; `pending` means that its transaction has not been seen to end."""
+    """One registration of ours. `pending` means that its transaction may not have ended."""
 
     target: str
     place: Hash
@@ -76,22 +76,22 @@ class Record(_Strict):
 
     @property
     def is_pending(self) -> bool:
-        """Whether its transaction has not been seen to end."""
+        """Whether its transaction may not have ended."""
         return self.phase == "pending"
 
     def covers(self, registration: str | None) -> bool:
-        """Whether a live registration is the one that this record is about, or the one that it was replacing."""
+        """Whether a live registration is the one of this record, or the one that it was to replace."""
         return registration is not None and registration in self.registrations
 
     @property
     def registrations(self) -> frozenset[str]:
-        """Fingerprints that are ours by this record."""
+        """The fingerprints that this record proves to be ours."""
         replaced = {self.previous.registration} if self.is_pending and self.previous is not None else set()
         return frozenset({self.registration, *replaced})
 
 
 class Book(_Strict):
-    """Every record. At most one for a target at a place."""
+    """All records, at most one for a target at a place."""
 
     schema_version: Literal[1] = 1
     records: Annotated[tuple[Record, ...], Field(max_length=MAX_RECORDS, strict=False)] = ()
@@ -108,30 +108,30 @@ class Book(_Strict):
         return next((one for one in self.records if (one.target, one.place) == (str(target), place)), None)
 
     def without(self, target: Target, place: str) -> Book:
-        """The same without that record."""
+        """The same records without that one."""
         kept = tuple(one for one in self.records if (one.target, one.place) != (str(target), place))
         return Book(records=kept)
 
     def having(self, record: Record) -> Book:
-        """The same with `record` in the place of an earlier one. Raises `OwnershipUnavailable` when it is full."""
+        """The same records with `record` in place of an earlier one. Raises `OwnershipUnavailable` when it is full."""
         others = self.without(_NAMES[record.target], record.place)
         if len(others.records) >= MAX_RECORDS:
             raise OwnershipUnavailable
         return Book(records=(*others.records, record))
 
     def pending_targets(self) -> tuple[Target, ...]:
-        """Where a transaction has not been seen to end, each target once."""
+        """The targets with a transaction that may not have ended, each once."""
         return tuple(dict.fromkeys(_NAMES[one.target] for one in self.records if one.is_pending))
 
 
 class Ownership:
-    """The file of records in a directory that is ours. Only the holder of the fence writes."""
+    """The file of records, in a directory that is ours. Only the holder of the fence writes it."""
 
     def __init__(self, directory: Path) -> None:
         self._file = directory / FILE
 
     def read(self) -> Book:
-        """The records; none when there is no file. Raises `OwnershipUnavailable`."""
+        """The records, or none when there is no file. Raises `OwnershipUnavailable`."""
         try:
             content = _read_own_file(self._file)
         except (FileNotFoundError, NotADirectoryError):
@@ -141,7 +141,7 @@ class Ownership:
         return parse(content)
 
     def write(self, book: Book, staged: Callable[[], None] | None = None) -> None:
-        """Replace the records, durably. Raises `OwnershipUnavailable`, and then they are as before."""
+        """Replace the records durably. If this raises `OwnershipUnavailable`, they are as before."""
         content = (json.dumps(_members(book), indent=1) + "\n").encode("ascii")
         if len(content) > MAX_BYTES:
             raise OwnershipUnavailable
@@ -151,7 +151,7 @@ class Ownership:
             raise OwnershipUnavailable from None
 
     def sweep(self) -> None:
-        """Remove what a killed writer left beside the file. Only for the holder of the fence.
+        """Remove what a killed writer has left beside the file. Only the holder of the fence calls this.
 
         Raises `OwnershipUnavailable`.
         """
@@ -175,7 +175,7 @@ def parse(content: bytes) -> Book:
         raise OwnershipUnavailable from None
     book = Book(records=book.records)
     if json.dumps(tree, sort_keys=True) != json.dumps(_members(book), sort_keys=True):
-        raise OwnershipUnavailable  # the version is left out, or is `true` or 1.0, which only equal the right one
+        raise OwnershipUnavailable  # for example, the version is `true` or 1.0, which Python takes for equal
     return book
 
 

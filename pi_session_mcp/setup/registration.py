@@ -1,4 +1,4 @@
-"""What is registered in a client: our command, its arguments and one variable. Pure."""
+"""A registration in a client: our command, its arguments and one variable. Pure."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _AMBIGUOUS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A command with its arguments and its environment, ours or one that a client showed.
+    """A command with its arguments and its environment: ours, or what a client shows.
 
-    An inspection makes one of what it read, whenever it could read all of it, so that its fingerprint can be compared
-    with a record that was written by another version of us at another path.
+    An inspection returns one when it could read all of it. So its fingerprint can be compared with a record that
+    another version of us wrote at another path.
     """
 
     command: str
@@ -41,14 +41,14 @@ class Registration:
     environment: Mapping[str, str]
 
     def fingerprint(self) -> str:
-        """SHA-256 of all three, in hexadecimal digits; equal for equal registrations only."""
+        """SHA-256 of all three, in hexadecimal digits. Only equal registrations have the same."""
         parts = [self.command, list(self.arguments), sorted(self.environment.items())]
-        # ASCII, so that even a text that is not valid Unicode has exactly one form.
+        # ASCII, so that a text that is not valid Unicode has one form as well.
         return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
 
 
 def without_passed_on(registration: Registration) -> Registration:
-    """The same without the variables that its owner may add."""
+    """The registration without the variables that its owner may add."""
     kept = {name: value for name, value in registration.environment.items() if name not in PASSED_ON}
     return Registration(registration.command, registration.arguments, kept)
 

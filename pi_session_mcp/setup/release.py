@@ -1,4 +1,4 @@
-"""This installation: where its command is, what all of it consists of, and whether it will still be there tomorrow."""
+"""This installation: where its command is, which files it has, and whether it will still be there tomorrow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "pi-session-mcp"
 EDITABLE: Final = "editable:"
-"""Before the hash of an installation whose files are somebody's working copy."""
+"""Begins the hash of an installation whose files are somebody's working copy."""
 
 _CACHE: Final = "__pycache__"
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -36,7 +36,7 @@ _VERSION_IN_PATH: Final = re.compile(r"v?\d+(?:\.\d+)+[\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """`executable` is what clients start; `package` holds our code; `entry_points` are the metadata's own words."""
+    """`executable` is what clients start. `package` has our code. `entry_points` is text of the metadata."""
 
     executable: Path
     package: Path
@@ -45,7 +45,7 @@ class Installation:
     is_editable: bool
 
     def release(self) -> str:
-        """SHA-256 of version, entry points, the executable and every file of the package but the interpreter's caches.
+        """SHA-256 of the version, the entry points, the executable and every file of the package except bytecode.
 
         Raises `Stopped` (`release_unavailable`) when a link or anything but a plain file is among them: its content
         could change without any of this changing.
@@ -82,14 +82,14 @@ def find_installation(environ: Mapping[str, str]) -> Installation:
 
 
 def require_lasting(installation: Installation, environ: Mapping[str, str]) -> None:
-    """Raise `Stopped` (`installation_ephemeral`) if something tidies the installation away sooner or later."""
+    """Raise `Stopped` (`installation_ephemeral`) if the installation will be tidied away sooner or later."""
     vanishing = tuple(_vanishing_directories(environ))
     if any(is_below(path, one) for path in (installation.executable, installation.package) for one in vanishing):
         raise Stopped(SetupCode.INSTALLATION_EPHEMERAL)
 
 
 def _files(directory: Path, inside: str = "") -> Iterator[tuple[str, Path]]:
-    """Every file below `directory`, in an order that depends on names only. Raises `OSError` for anything else."""
+    """Every file below `directory`, in the order of names. Raises `OSError` if something there is no file."""
     for entry in sorted(os.scandir(directory), key=lambda entry: os.fsencode(entry.name)):
         name = f"{inside}{entry.name}"
         mode = entry.stat(follow_symlinks=False).st_mode
@@ -109,7 +109,7 @@ def _is_editable(distribution: importlib.metadata.Distribution) -> bool:
 
 
 def _executable(distribution: importlib.metadata.Distribution) -> Path | None:
-    """The command that the installer made: by its own list of files, else in the interpreter's place for commands."""
+    """The command that the installer made, by its own list of files, or else where the interpreter has commands."""
     listed = [file for file in distribution.files or () if file.name == NAME and file.parent.name == "bin"]
     places = [Path(str(distribution.locate_file(file))) for file in listed]
     for place in (*places, Path(sysconfig.get_path("scripts"), NAME)):
@@ -122,7 +122,7 @@ def _executable(distribution: importlib.metadata.Distribution) -> Path | None:
 def _without_version(executable: Path, environ: Mapping[str, str]) -> Path:
     """A link on `PATH` to the very same file, if the file's own directory is named after a version.
 
-    Homebrew and others make such a directory for each version and remove the old one; the link stays.
+    Homebrew and others make a directory for each version and remove the old one. The link stays.
     """
     if not _is_versioned(executable):
         return executable

@@ -1,4 +1,4 @@
-"""What setup found and did, before anyone decided how to show it. Pure."""
+"""What setup found and did, before it is decided how to show it. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Operation(StrEnum):
-    """What was asked for; the words are the options' names, but for the look at every target that needs none."""
+    """What was asked for. The words are the names of the options; the overview of all targets needs no option."""
 
     OVERVIEW = "overview"
     DRY_RUN = "dry-run"
@@ -27,7 +27,7 @@ class Operation(StrEnum):
 
 
 class Status(StrEnum):
-    """How a target, or all of them, came out."""
+    """How a target came out, or all of them together."""
 
     PLANNED = "planned"
     OK = "ok"
@@ -46,7 +46,7 @@ class Relation(StrEnum):
 
 
 class SetupCode(StrEnum):
-    """Why. Stable; a code carries no value of anybody's."""
+    """Why a target came out so. The codes are stable, and carry no value."""
 
     TARGET_INVALID = "target_invalid"
     USAGE_INVALID = "usage_invalid"
@@ -96,16 +96,24 @@ class SetupCode(StrEnum):
     CLEANUP_FAILED = "cleanup_failed"
 
 
-class Stopped(Exception):  # noqa: N818 - an expected answer of the world
-    """The operation, or its part for one target, cannot go on. Nothing is lost; `code` says why.
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a target came out, and why."""
 
-    `in_the_way` is the one name, out of a few fixed ones, that has to be moved.
+    status: Status
+    code: SetupCode
+
+
+class Stopped(Exception):  # noqa: N818 - an expected answer of the world
+    """The operation, or its part for one target, cannot go on. Nothing is lost. `code` says why.
+
+    `in_the_way` is one of a few fixed names: what has to be moved away.
     """
 
     def __init__(self, code: SetupCode, status: Status = Status.FAILED, in_the_way: str | None = None) -> None:
         super().__init__(code.value)
         self.code = code
-        self.status = status
+        self.conclusion = Conclusion(status, code)
         self.in_the_way = in_the_way
 
 
@@ -113,25 +121,24 @@ class Stopped(Exception):  # noqa: N818 - an expected answer of the world
 class Finding:
     """How one target came out.
 
-    `other_scope` names a scope of the same client that has our name too, and `in_the_way` what has to be moved: a mark
-    of a project (`.mcp.json`, `.git`, `.codex`), or `inspect`, setup's own directory to look from. `configuration` says
-    whether what is registered uses the one that we would register.
+    `other_scope` names a scope of the same client that has our name too. `in_the_way` names what has to be moved: a
+    mark of a project (`.mcp.json`, `.git`, `.codex`), or `inspect`, setup's own directory to look from. `configuration`
+    says whether the registration uses the configuration that we would register.
     """
 
     target: Target
-    status: Status
-    code: SetupCode
+    conclusion: Conclusion
     other_scope: str | None = None
     in_the_way: str | None = None
     configuration: Relation | None = None
 
     def members(self) -> dict[str, str | Mapping[str, str]]:
-        """As in the JSON report."""
+        """The finding as the JSON report has it."""
         target = {"client": self.target.client, "scope": self.target.scope, "alias": self.target.alias}
         told: dict[str, str | Mapping[str, str]] = {
             "target": target,
-            "status": self.status.value,
-            "code": self.code.value,
+            "status": self.conclusion.status.value,
+            "code": self.conclusion.code.value,
         }
         relation = None if self.configuration is None else self.configuration.value
         more = {"configuration": relation, "otherScope": self.other_scope, "inTheWay": self.in_the_way}
@@ -154,25 +161,25 @@ class Result:
 
     @property
     def status(self) -> Status:
-        """The worst of all findings, or that all went well."""
+        """The worst status of all findings, or that all went well."""
         well = Status.PLANNED if self.operation in _LOOKS else Status.OK
         return next((status for status in _WORST_FIRST if status in self._telling), well)
 
     @property
     def _telling(self) -> frozenset[Status]:
-        """The statuses that count. Nobody has every client, and an overview is of them all."""
+        """The statuses that count. An overview is of all clients, and a client that is not installed is no fault."""
         passed_over = _NO_FAULT_OF_AN_OVERVIEW if self.operation is Operation.OVERVIEW else frozenset()
-        return frozenset(finding.status for finding in self.findings if finding.code not in passed_over)
+        return frozenset(one.conclusion.status for one in self.findings if one.conclusion.code not in passed_over)
 
     @property
     def exit_status(self) -> ExitStatus:
-        """0 when all is as asked for, 1 when something is left to do, or the signal's."""
+        """0 when all is as asked for, 1 when something is left to do, or the status of the signal."""
         if self.interrupted is not None:
             return self.interrupted
         return ExitStatus.OK if self._telling <= _GOOD else ExitStatus.FAILURE
 
     def members(self) -> dict[str, str | list[dict[str, str | Mapping[str, str]]]]:
-        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        """What the JSON report has besides `schemaVersion`, `ok` and `exitCode`."""
         return {
             "operation": self.operation.value,
             "status": self.status.value,

@@ -6,7 +6,6 @@ import os
 import signal
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
 import anyio
@@ -29,14 +28,15 @@ from pi_session_mcp.setup.guardian import Guarded
 from pi_session_mcp.setup.ownership import Ownership, OwnershipUnavailable
 from pi_session_mcp.setup.plan import foresee, plan_apply, plan_rebind, plan_removal
 from pi_session_mcp.setup.registration import registration_of
-from pi_session_mcp.setup.result import Finding, Operation, Result, SetupCode, Status, Stopped
-from pi_session_mcp.setup.state_directory import NEUTRAL, prepare, require_locks, require_safe
+from pi_session_mcp.setup.result import Conclusion, Finding, Operation, Result, SetupCode, Status, Stopped
+from pi_session_mcp.setup.state_directory import NEUTRAL, make_state_directory, require_locks, require_safe
 from pi_session_mcp.setup.steps import Doing
 from pi_session_mcp.setup.transaction import Subject, carry_out
 from pi_session_mcp.setup.verify import Handshake, verify
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
 
     from pi_session_mcp.setup.clients.base import Client
     from pi_session_mcp.setup.fence import Fence
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
 _NEED_NO_INTENT: Final = frozenset({Operation.OVERVIEW, Operation.ROLLBACK, Operation.REMOVE})
 _LOOKS: Final = frozenset({Operation.OVERVIEW, Operation.DRY_RUN})
 _TURNS_OF_A_SIGNAL: Final = 5
-"""A signal that came at the last moment takes this many turns of the event loop to be heard, and is still to count."""
+"""A signal that came at the last moment needs so many turns of the event loop to be noticed, and must count."""
 _REGISTERING: Final = frozenset({Operation.DRY_RUN, Operation.APPLY})
 _IN_ORDER: Final = frozenset({SetupCode.ABSENT, SetupCode.EQUIVALENT, SetupCode.ALREADY_EQUIVALENT, SetupCode.APPLIED})
 _NOWHERE: Final = "0" * 64
-"""Stands for the release and the paths of an installation that removes and does not register."""
+"""In place of the release and the paths, when an operation registers nothing."""
 
 
 def run(operation: Operation, targets: Iterable[Target], inputs: SetupInputs) -> Result:
-    """Do `operation` for each target once, in order; the result says how each came out. Never raises `Stopped`.
+    """Do `operation` for each target once, in order. Never raises `Stopped`.
 
-    SIGINT and SIGTERM end what runs, and then the result; what was in the middle is finished by the next run.
+    SIGINT and SIGTERM end what runs, and the result tells so. The next run finishes what was under way.
     """
-    course = Course(operation, tuple(dict.fromkeys(targets)), inputs)
+    course = Course(operation, tuple(dict.fromkeys(targets)))
     try:
-        course.prepare()
+        prepared = prepare(operation, inputs)
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            anyio.run(_until_signalled, course)
+            anyio.run(_until_signalled, course, prepared)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -76,7 +76,56 @@ def run(operation: Operation, targets: Iterable[Target], inputs: SetupInputs) ->
     return course.result()
 
 
-async def _until_signalled(course: Course) -> None:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is known before any client runs: setup's directory, what would be registered, and by which installation.
+
+    An operation that registers nothing can do without the last two, since the records say what is ours.
+    """
+
+    operation: Operation
+    inputs: SetupInputs
+    state: Path
+    intent: Registration
+    release: str
+
+
+def prepare(operation: Operation, inputs: SetupInputs) -> Prepared:
+    """Do everything that needs no client. Raises `Stopped`; then nothing was written and no client has run."""
+    if not inputs.system.is_supported:
+        raise Stopped(SetupCode.PLATFORM_UNSUPPORTED)
+    state = inputs.state(inputs.environ)
+    intent, release = registration_of(_NOWHERE, _NOWHERE), _NOWHERE
+    if operation in _NEED_NO_INTENT:
+        with suppress(Stopped):
+            intent, release = _intended(inputs)
+    else:
+        intent, release = _intended(inputs)
+        if not inputs.doctor_is_clean():
+            raise Stopped(SetupCode.DOCTOR_FAILED)
+    if operation in _LOOKS:
+        require_safe(state)  # nothing is written, so no directory is made
+    else:
+        require_locks(state, inputs.system)
+        make_state_directory(state)
+        require_locks(state, inputs.system)
+    return Prepared(operation, inputs, state, intent, release)
+
+
+def _intended(inputs: SetupInputs) -> tuple[Registration, str]:
+    """What we would register, and the hash of this installation. Raises `Stopped`."""
+    try:
+        configuration = str(config_path_for_operator(inputs.environ, inputs.cwd))
+    except ConfigError:
+        raise Stopped(SetupCode.CONFIG_REQUIRED) from None
+    installation = inputs.installation(inputs.environ)
+    intent = registration_of(shown_text(installation.executable), shown_text(_without_dots(configuration)))
+    if not can_be_registered(intent):
+        raise Stopped(SetupCode.CONFIG_REQUIRED)
+    return intent, installation.release()
+
+
+async def _until_signalled(course: Course, prepared: Prepared) -> None:
     async with anyio.create_task_group() as group:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
 
@@ -89,10 +138,10 @@ async def _until_signalled(course: Course) -> None:
 
             group.start_soon(stop_at_signal)
             try:
-                await course.run()
+                await course.run(prepared)
             except Stopped as stopped:
                 course.settle_rest(stopped.code)
-            except OSError:  # this process has no descriptors or no memory left, say
+            except OSError:  # for example, this process has no descriptors left
                 course.settle_rest(SetupCode.OPERATION_FAILED)
             for _ in range(_TURNS_OF_A_SIGNAL):
                 await anyio.lowlevel.checkpoint()
@@ -101,155 +150,123 @@ async def _until_signalled(course: Course) -> None:
 
 @dataclass(slots=True)
 class Course:
-    """The run itself, and what it has found so far."""
+    """What a run has found so far, and the signal that ended it."""
 
     operation: Operation
     targets: tuple[Target, ...]
-    inputs: SetupInputs
     findings: dict[Target, Finding] = field(default_factory=dict)
     interrupted: ExitStatus | None = None
-    _state: Path = Path(os.devnull)
-    _intent: Registration = field(default_factory=lambda: registration_of(_NOWHERE, _NOWHERE))
-    _release: str = _NOWHERE
 
-    def prepare(self) -> None:
-        """Everything that needs no client. Raises `Stopped`, and then nothing was written and no client has run."""
-        inputs = self.inputs
-        if not inputs.system.is_supported:
-            raise Stopped(SetupCode.PLATFORM_UNSUPPORTED)
-        self._state = inputs.state(inputs.environ)
-        if self.operation in _NEED_NO_INTENT:
-            with suppress(Stopped):
-                self._intend()
-        else:
-            self._intend()
-            if not inputs.doctor_is_clean():
-                raise Stopped(SetupCode.DOCTOR_FAILED)
-        if self.operation in _LOOKS:
-            require_safe(self._state)  # it writes nothing, so it needs no directory to write in
-            return
-        require_locks(self._state, inputs.system)
-        prepare(self._state)
-        require_locks(self._state, inputs.system)
-
-    async def run(self) -> None:
-        """Every target in order. Raises `Stopped` when it cannot go on for any."""
-        async with self._fenced() as held:
+    async def run(self, prepared: Prepared) -> None:
+        """Settle every target in order. Raises `Stopped` when none of them can go on."""
+        async with _fenced(prepared) as held:
             for target in self.targets:
                 try:
-                    self.findings[target] = await self._one(target, held)
+                    self.findings[target] = await _Settling(prepared, target, held).run()
                 except Stopped as stopped:
-                    self.findings[target] = Finding(
-                        target, self._status(stopped), stopped.code, in_the_way=stopped.in_the_way
-                    )
+                    self.findings[target] = Finding(target, self._concluded(stopped), in_the_way=stopped.in_the_way)
 
-    def _status(self, stopped: Stopped) -> Status:
-        """In an overview a client that is not installed is one where nothing is registered."""
-        is_absent = self.operation is Operation.OVERVIEW and stopped.code is SetupCode.CLIENT_MISSING
-        return Status.ABSENT if is_absent else stopped.status
+    def _concluded(self, stopped: Stopped) -> Conclusion:
+        """In an overview, nothing is registered in a client that is not installed."""
+        if self.operation is Operation.OVERVIEW and stopped.code is SetupCode.CLIENT_MISSING:
+            return Conclusion(Status.ABSENT, stopped.code)
+        return stopped.conclusion
 
     def settle_rest(self, code: SetupCode) -> None:
-        """Say `code` of every target that nothing was said of."""
+        """Conclude with `code` for every target that has no finding."""
         for target in self.targets:
-            self.findings.setdefault(target, Finding(target, Status.FAILED, code))
+            self.findings.setdefault(target, Finding(target, Conclusion(Status.FAILED, code)))
 
     def result(self) -> Result:
         """What is known now."""
         self.settle_rest(SetupCode.OPERATION_INTERRUPTED)
         return Result(self.operation, tuple(self.findings[one] for one in self.targets), self.interrupted)
 
-    def _intend(self) -> None:
-        """What we would register. Raises `Stopped`. A removal can do without, since the record says what is ours, and
-        so can an overview.
-        """
-        inputs = self.inputs
+
+@asynccontextmanager
+async def _fenced(prepared: Prepared) -> AsyncIterator[Fence | None]:
+    if prepared.operation in _LOOKS:
+        yield None
+        return
+    inputs = prepared.inputs
+    async with fence(
+        prepared.state, inputs.system, within_s=inputs.deadlines.setup_lock_s, on_step=inputs.on_step
+    ) as held:
         try:
-            configuration = str(config_path_for_operator(inputs.environ, inputs.cwd))
-        except ConfigError:
-            raise Stopped(SetupCode.CONFIG_REQUIRED) from None
-        installation = inputs.installation(inputs.environ)
-        self._intent = registration_of(shown_text(installation.executable), shown_text(_without_dots(configuration)))
-        if not can_be_registered(self._intent):
-            raise Stopped(SetupCode.CONFIG_REQUIRED)
-        self._release = installation.release()
+            Ownership(prepared.state).sweep()
+        except OwnershipUnavailable:
+            raise Stopped(SetupCode.OWNERSHIP_UNAVAILABLE) from None
+        yield held
 
-    @asynccontextmanager
-    async def _fenced(self) -> AsyncIterator[Fence | None]:
-        if self.operation in _LOOKS:
-            yield None
-            return
-        system = self.inputs.system
-        async with fence(
-            self._state, system, within_s=self.inputs.deadlines.setup_lock_s, on_step=self.inputs.on_step
-        ) as held:
-            try:
-                Ownership(self._state).sweep()
-            except OwnershipUnavailable:
-                raise Stopped(SetupCode.OWNERSHIP_UNAVAILABLE) from None
-            yield held
 
-    async def _one(self, target: Target, held: Fence | None) -> Finding:
-        inputs = self.inputs
-        runner = Guarded(held, inputs.deadlines, inputs.on_step)
-        client = inputs.client(target.client, AskedFrom(inputs.environ, inputs.cwd, self._state / NEUTRAL))
+@dataclass(frozen=True, slots=True)
+class _Settling:
+    """The operation for one target."""
+
+    prepared: Prepared
+    target: Target
+    held: Fence | None
+
+    async def run(self) -> Finding:
+        """Raises `Stopped`."""
+        prepared, target, inputs = self.prepared, self.target, self.prepared.inputs
+        runner = Guarded(self.held, inputs.deadlines, inputs.on_step)
+        client = inputs.client(target.client, AskedFrom(inputs.environ, inputs.cwd, prepared.state / NEUTRAL))
         try:
             await _require_usable(client, target, runner)
-            place = client.place(target)
-            ownership = Ownership(self._state)
-            subject = Subject(target, client, place, self._intent, self._release, ownership, runner)
+            ownership, place = Ownership(prepared.state), client.place(target)
+            subject = Subject(target, client, place, prepared.intent, prepared.release, ownership, runner)
             subject, scene = await subject.look()
-            status, code = await self._settle(scene, subject, held)
-            other = await self._other_scope(scene, subject, code)
+            conclusion = await self._settle(scene, subject)
+            other = await self._other_scope(scene, subject, conclusion.code)
         except CommandFailed as failed:
             raise _stopped_by(failed) from None
         except OwnershipUnavailable:
             raise Stopped(SetupCode.OWNERSHIP_UNAVAILABLE) from None
         except OSError:
             raise Stopped(SetupCode.OPERATION_FAILED) from None
-        return Finding(
-            target, status, code, other, configuration=scene.configuration if self.operation in _LOOKS else None
-        )
+        configuration = scene.configuration if prepared.operation in _LOOKS else None
+        return Finding(target, conclusion, other, configuration=configuration)
 
     async def _other_scope(self, scene: Scene, subject: Subject, code: SetupCode) -> str | None:
-        """The scope that is shown in the target's place; where the target is in order, the one that hides it."""
-        if scene.other_scope is not None or self.operation not in _REGISTERING or code not in _IN_ORDER:
+        """The scope that is shown in place of the target, or that hides the target when it is in order."""
+        if scene.other_scope is not None or self.prepared.operation not in _REGISTERING or code not in _IN_ORDER:
             return scene.other_scope
-        subject.runner.doing = Doing.HIDDEN
-        return await subject.client.hidden_by(subject.runner, subject.target)
+        return await subject.client.hidden_by(subject.runner.at(Doing.HIDDEN), subject.target)
 
-    async def _settle(self, scene: Scene, subject: Subject, held: Fence | None) -> tuple[Status, SetupCode]:
-        match self.operation:
+    async def _settle(self, scene: Scene, subject: Subject) -> Conclusion:
+        match operation := self.prepared.operation:
             case Operation.OVERVIEW | Operation.DRY_RUN:
-                settled = foresee(scene)
-                return settled.status, settled.code
+                return foresee(scene)
             case Operation.VERIFY:
-                return await self._verify(scene, subject, held)
+                return await self._verify(scene, subject)
             case Operation.APPLY | Operation.REBIND | Operation.ROLLBACK | Operation.REMOVE:
-                assert held is not None
-                return await carry_out(_plan(self.operation, scene), scene, subject, held)
-        assert_never(self.operation)
+                assert self.held is not None
+                return await carry_out(_plan(operation, scene), scene, subject, self.held)
+        assert_never(operation)
 
-    async def _verify(self, scene: Scene, subject: Subject, held: Fence | None) -> tuple[Status, SetupCode]:
+    async def _verify(self, scene: Scene, subject: Subject) -> Conclusion:
         if scene.is_disabled and scene.live == scene.intent:
             raise Stopped(SetupCode.REGISTRATION_DISABLED, Status.DIVERGENT)
         if scene.seen is not Seen.EQUIVALENT:
             raise Stopped(SetupCode.REGISTRATION_NOT_EQUIVALENT)
+        inputs = self.prepared.inputs
         await verify(
             Handshake(
                 registration=subject.intent,
-                environ=self.inputs.environ,
-                directory=self._state / NEUTRAL,
-                tools=self.inputs.tools,
-                held=None if held is None else held.descriptor,
-                deadlines=self.inputs.deadlines,
-                on_step=self.inputs.on_step,
+                environ=inputs.environ,
+                directory=self.prepared.state / NEUTRAL,
+                tools=inputs.tools,
+                held=None if self.held is None else self.held.descriptor,
+                deadlines=inputs.deadlines,
+                on_step=inputs.on_step,
             )
         )
-        return Status.OK, SetupCode.MCP_VERIFIED
+        return Conclusion(Status.OK, SetupCode.MCP_VERIFIED)
 
 
 def _without_dots(path: str) -> str:
-    """The same file by a shorter path, or `path`: behind a link, `..` is not the directory that it was reached from."""
+    """A path to the same file without `..`, or `path`: after a link, `..` leads somewhere else."""
     plain = os.path.normpath(path)
     try:
         return plain if os.path.samefile(plain, path) else path
@@ -270,13 +287,12 @@ def _plan(operation: Operation, scene: Scene) -> Plan:
 
 
 async def _require_usable(client: Client, target: Target, runner: Guarded) -> None:
-    """Raise `Stopped` unless the client is there, has a home, speaks as we know it, and has this scope here."""
+    """Raise `Stopped` unless the client is installed, has a home, is one that we know, and has this scope here."""
     if not client.home_is_usable():
         raise Stopped(SetupCode.HOME_UNAVAILABLE)
     if not client.accepts(target):
         raise Stopped(SetupCode.CLIENT_UNSUPPORTED, Status.UNSUPPORTED)
-    runner.doing = Doing.DISCOVER
-    match await client.discover(runner):
+    match await client.discover(runner.at(Doing.DISCOVER)):
         case Discovery.MISSING:
             raise Stopped(SetupCode.CLIENT_MISSING)
         case Discovery.UNSUPPORTED:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def leads_to_the_same(shown: Registration, intent: Registration) -> bool:
-    """Whether `shown` names the very files that `intent` names, by paths that nobody else can turn elsewhere."""
+    """Whether `shown` names the same files as `intent`, by paths that other users cannot redirect."""
     if shown.arguments != intent.arguments or shown.environment.keys() != intent.environment.keys():
         return False
     configurations = ((value, intent.environment[name]) for name, value in shown.environment.items())
@@ -21,7 +21,7 @@ def leads_to_the_same(shown: Registration, intent: Registration) -> bool:
 
 
 def is_same_place(shown: str, intent: str) -> bool:
-    """The same file in the same directory: what a configuration says of other files is relative to its own."""
+    """Whether it is the same file in the same directory: paths in a configuration are relative to its directory."""
     return _is_same_file(shown, intent) and _is_same_file(os.path.dirname(shown), os.path.dirname(intent))
 
 

@@ -1,4 +1,4 @@
-"""Where setup keeps its lock, its records and its directory to look from: a directory that is ours alone, or none."""
+"""The directory with setup's lock, its records and its directory to look from. It must be ours alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.system import System
 
 NEUTRAL: Final = "inspect"
-"""Name of the directory that user scopes are seen from. It stays: clients remember directories they ran in."""
+"""The name of the directory from which user scopes are seen. It is kept: clients remember where they ran."""
 LOCK: Final = "setup.lock"
 _OWN_NAMES: Final = 2
-"""The last names of the path are ours to make: our directory, and setup's in it."""
+"""How many of the last names in the path we make: our directory, and setup's in it."""
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
@@ -35,10 +35,10 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     return directory
 
 
-def prepare(directory: Path) -> None:
-    """Have `directory` and the one to look from in it, durably, with mode 0700. Raises `Stopped`.
+def make_state_directory(directory: Path) -> None:
+    """Make `directory` and the one to look from in it, durably, with mode 0700. Raises `Stopped`.
 
-    What is there is judged, not changed: others could have put something into it already.
+    What exists is judged and not changed: others could have put something into it already.
     """
     require_safe(directory)
     try:
@@ -51,7 +51,7 @@ def prepare(directory: Path) -> None:
 
 
 def require_safe(directory: Path) -> None:
-    """Raise `Stopped` unless nobody but us could put anything there; see `is_safe`. Makes nothing."""
+    """Raise `Stopped` if other users could put anything there; see `is_safe`. Makes nothing."""
     try:
         safe = is_safe(directory)
     except OSError:
@@ -61,27 +61,27 @@ def require_safe(directory: Path) -> None:
 
 
 def require_locks(directory: Path, system: System) -> None:
-    """Raise `Stopped` unless the file system that `directory` is on, or would be, has locks that exclude."""
+    """Raise `Stopped` unless locks exclude other processes on the file system of `directory`."""
     if not system.trusts_locks(nearest_directory(directory)):
         raise Stopped(SetupCode.FILESYSTEM_UNSUPPORTED)
 
 
 def nearest_directory(directory: Path) -> Path:
-    """The directory that is there, `directory` itself or above it. What else stands at its name is passed over."""
+    """The nearest directory that exists, at `directory` or above it."""
     existing = _nearest(directory)
     return existing if stat.S_ISDIR(existing.lstat().st_mode) else existing.parent
 
 
 def is_safe(directory: Path) -> bool:
-    """Whether nobody but us and root can put anything there, or in its way if it has yet to be made. Raises `OSError`.
+    """Whether only we and root can put anything there, or in its way if it does not exist yet. Raises `OSError`.
 
-    What is there of `directory` and of the one that holds it must be ours, no link, and private.
+    `directory` and its parent must be ours, no links and private, if they exist.
     """
     existing = _nearest(directory)
     own = [path for path in (directory, *directory.parents)[:_OWN_NAMES] if os.path.lexists(path)]
     if not all(_is_ours(path, open_bits=0o077 if path == directory else 0o022) for path in own):
         return False
-    # `existing` may be far above, as under sudo: a home that is somebody else's is nothing that we make directories in.
+    # `existing` may be far above. Under sudo it may be the home of another user, where we make no directories.
     return not others_can_write(existing)
 
 
@@ -91,18 +91,18 @@ def _is_ours(path: Path, *, open_bits: int) -> bool:
 
 
 def _make(directory: Path) -> None:
-    """Make what is missing of `directory`, each name durable in its parent before anything is put below."""
+    """Make what is missing of `directory`. Each name is durable before anything is made below it."""
     missing = [path for path in (directory, *directory.parents) if not os.path.lexists(path)]
     for path in reversed(missing):
         try:
             path.mkdir(mode=0o700)
         except FileExistsError:
-            continue  # somebody else was faster; it is judged afterwards
-        os.chmod(path, 0o700)  # whatever the umask took
+            continue  # another process was faster, and the result is judged afterwards
+        os.chmod(path, 0o700)  # the umask may have taken some of it
         sync_directory(path)
         sync_directory(path.parent)
 
 
 def _nearest(directory: Path) -> Path:
-    """What is there, at `directory` or above it."""
+    """What exists, at `directory` or above it."""
     return next(path for path in (directory, *directory.parents) if os.path.lexists(path))

@@ -1,6 +1,7 @@
-"""Where a run is: a named point before and after everything that outlives us, or that somebody else does. Pure.
+"""The points of a run: one before and one after each thing that lasts, or that another program does. Pure.
 
-Nothing in the program acts on them. Tests kill a run at each, so the list is what "killed anywhere" means.
+The program does nothing at these points. Tests kill a run at each of them, so this list is what "killed anywhere"
+means.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Doing(StrEnum):
     VERIFY = "verify"
 
     def at(self, moment: str) -> Step:
-        """The point of that name in this stretch."""
+        """The point of this stretch with that name."""
         return Step(f"{self.value}.{moment}")
 
 
@@ -105,4 +106,4 @@ OnStep: TypeAlias = Callable[[Step, Running | None], None]
 
 
 def unwatched(_step: Step, _running: Running | None = None) -> None:
-    """Nobody looks."""
+    """Does nothing at a point."""

@@ -1,4 +1,4 @@
-"""What setup needs from an operating system that not every one has, as values that a test can replace."""
+"""What setup needs from an operating system and not every one has, as values that a test can replace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from pi_session_mcp.platform.filesystem import has_trusted_locks
 from pi_session_mcp.platform.lock import attempt_here
-from pi_session_mcp.platform.supported import SUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,5 +26,5 @@ class System:
 
 
 def this_system() -> System:
-    """The one that we run on."""
-    return System(sys.platform in SUPPORTED, attempt_here, has_trusted_locks)
+    """The system that we run on."""
+    return System(sys.platform in {"linux", "darwin"}, attempt_here, has_trusted_locks)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ALIAS: Final = "pi-session-mcp"
-"""The name under which every client knows us."""
+"""The name of our registration in every client."""
 
 SCOPES: Final[dict[str, tuple[str, ...]]] = {
     "claude-code": ("user", "project", "local"),
@@ -16,8 +16,8 @@ SCOPES: Final[dict[str, tuple[str, ...]]] = {
 """The clients that have an adapter, with the scopes of each."""
 
 
-class TargetInvalid(ValueError):  # noqa: N818 - an expected answer to what somebody typed
-    """What was named is no target. `valid` are those that are; the text itself is not kept."""
+class TargetInvalid(ValueError):  # noqa: N818 - an expected answer to what was typed
+    """What was typed is no target. `valid` are all targets. The text itself is not kept."""
 
     def __init__(self) -> None:
         super().__init__("not a target")
@@ -34,7 +34,7 @@ class Target:
 
     @property
     def short(self) -> str:
-        """As people type it."""
+        """The target as people type it."""
         return f"{self.client}:{self.scope}"
 
     def __str__(self) -> str:

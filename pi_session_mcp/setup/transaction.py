@@ -1,8 +1,8 @@
-"""What changes a client or a record, in the one order that survives being killed anywhere.
+"""Changes a client and the records, in the one order that survives being killed anywhere.
 
-Before a client is told to change anything, the record says `pending` and what for; it says `owned`, or goes, only after
-an inspection has shown that the change is there. So at every instant the record covers whatever of ours can be live,
-and the next run finishes what it finds (see `plan`). The fence is held throughout.
+Before a client is told to change anything, a record says `pending` and what is to be there. Only after an inspection
+has shown the change, the record says `owned` or is dropped. So at every moment the records cover all of ours that can
+be registered, and the next run finishes what it finds (see `plan`). The fence is held throughout.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from pi_session_mcp.setup.clients.base import CommandFailed, CommandFailure, Seen
 from pi_session_mcp.setup.ownership import Book, OwnershipUnavailable, Previous, Record
-from pi_session_mcp.setup.plan import Act, Do, NothingToDo, Scene
-from pi_session_mcp.setup.result import Relation, SetupCode, Status
+from pi_session_mcp.setup.plan import Act, Scene
+from pi_session_mcp.setup.result import Conclusion, Relation, SetupCode, Status
 from pi_session_mcp.setup.same import is_same_place, leads_to_the_same
 from pi_session_mcp.setup.steps import Doing
 from pi_session_mcp.terms.variable import VARIABLE
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from pi_session_mcp.setup.fence import Fence
     from pi_session_mcp.setup.guardian import Guarded
     from pi_session_mcp.setup.ownership import Ownership
+    from pi_session_mcp.setup.plan import Plan
     from pi_session_mcp.setup.registration import Registration
     from pi_session_mcp.setup.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One target with all that it takes to look at it. `settings` are those that were seen there."""
+    """One target with everything that is needed to look at it. `settings` are those that were seen there."""
 
     target: Target
     client: Client
@@ -43,14 +44,13 @@ class Subject:
 
     async def inspect(self, doing: Doing) -> Inspection:
         """What the client shows now. Raises `CommandFailed`."""
-        self.runner.doing = doing
-        return await self.client.inspect(self.runner, self.target, self.intent)
+        return await self.client.inspect(self.runner.at(doing), self.target, self.intent)
 
     async def look(self) -> tuple[Subject, Scene]:
         """The target as it is, and what is wanted there. Raises `CommandFailed` or `OwnershipUnavailable`.
 
-        A registration that leads to the same by other paths, such as a link that is not on this shell's `PATH`, is
-        what is wanted, so that it is kept and not replaced.
+        A registration that leads to the same files by other paths, such as a link that is not on this shell's `PATH`,
+        counts as what is wanted. So it is kept and not replaced.
         """
         record = self.ownership.read().find(self.target, self.place)
         inspection = await self.inspect(Doing.INSPECT)
@@ -82,34 +82,33 @@ def _fingerprint(inspection: Inspection) -> str | None:
     return None if inspection.registration is None else inspection.registration.fingerprint()
 
 
-async def carry_out(plan: NothingToDo | Do, scene: Scene, subject: Subject, fence: Fence) -> tuple[Status, SetupCode]:
-    """Do what `plan` says; what came of it. Raises `Stopped` when nothing could be begun."""
-    if isinstance(plan, NothingToDo):
-        return plan.status, plan.code
+async def carry_out(plan: Plan, scene: Scene, subject: Subject, fence: Fence) -> Conclusion:
+    """Do what `plan` says. Raises `Stopped` when nothing could be begun."""
+    if isinstance(plan, Conclusion):
+        return plan
     fence.require_sound()
     transaction = _Transaction(subject, scene)
     try:
         await transaction.run(plan.act)
     except OwnershipUnavailable:
-        code = transaction.failure or SetupCode.OWNERSHIP_UNAVAILABLE
-        return Status.FAILED, code
+        return Conclusion(Status.FAILED, transaction.failure or SetupCode.OWNERSHIP_UNAVAILABLE)
     except _WouldLose:
-        return Status.DIVERGENT, SetupCode.SETTINGS_WOULD_BE_LOST
+        return Conclusion(Status.DIVERGENT, SetupCode.SETTINGS_WOULD_BE_LOST)
     except (CommandFailed, _NotSeen, OSError):
-        return Status.FAILED, transaction.failure or SetupCode.OPERATION_FAILED
-    return Status.OK, plan.code
+        return Conclusion(Status.FAILED, transaction.failure or SetupCode.OPERATION_FAILED)
+    return Conclusion(Status.OK, plan.code)
 
 
 class _NotSeen(Exception):  # noqa: N818 - an expected answer of the world
-    """The client says something else than that the change is there."""
+    """The client does not show the change."""
 
 
 class _WouldLose(Exception):  # noqa: N818 - an expected answer of the world
-    """What is registered has settings that could not be made again. Nothing was changed."""
+    """The registration has settings that could not be made again. Nothing was changed."""
 
 
 class _Transaction:
-    """One act. `failure` is what it means if it ends here; `None` as long as nothing was changed."""
+    """One act. `failure` is the code if it ends now; `None` as long as nothing was changed."""
 
     def __init__(self, subject: Subject, scene: Scene) -> None:
         self._subject = subject
@@ -149,11 +148,11 @@ class _Transaction:
         await self._add(pending)
 
     async def _change(self) -> bool:
-        """Have it changed in its place. False when it was not, and is certain to be as it was."""
+        """Have it changed in its place. `False` when it is certainly as it was."""
         subject = self._subject
-        subject.runner.doing = Doing.CHANGE
+        runner = subject.runner.at(Doing.CHANGE)
         try:
-            if not await subject.client.change(subject.runner, subject.target, subject.intent):
+            if not await subject.client.change(runner, subject.target, subject.intent):
                 return False
         except CommandFailed as failed:
             if failed.kind is CommandFailure.UNKNOWN_PROCESSES:
@@ -165,8 +164,7 @@ class _Transaction:
 
     async def _add(self, pending: Record) -> None:
         subject = self._subject
-        subject.runner.doing = Doing.ADD
-        await subject.client.add(subject.runner, subject.target, subject.intent, subject.settings)
+        await subject.client.add(subject.runner.at(Doing.ADD), subject.target, subject.intent, subject.settings)
         if not self._is_there(await subject.inspect(Doing.CONFIRM)):
             raise _NotSeen
         self._own(pending)
@@ -176,19 +174,18 @@ class _Transaction:
         self._write(Doing.OWNED, self._book().having(owned))
 
     def _is_there(self, inspection: Inspection) -> bool:
-        """Whether what is wanted is registered. What a command says about its success proves nothing."""
+        """Whether what is wanted is registered. That a command reports success proves nothing."""
         is_disabled = inspection.is_disabled and inspection.registration == self._subject.intent
         return inspection.seen is Seen.EQUIVALENT or is_disabled
 
     async def _remove(self) -> None:
         subject = self._subject
-        subject.runner.doing = Doing.REMOVE
-        await subject.client.remove(subject.runner, subject.target)
+        await subject.client.remove(subject.runner.at(Doing.REMOVE), subject.target)
         if (await subject.inspect(Doing.CONFIRM_ABSENT)).seen is not Seen.ABSENT:
             raise _NotSeen
 
     def _note(self, previous: Previous | None) -> Record:
-        """Say durably what is about to be changed."""
+        """Record durably what is about to be changed."""
         pending = self._record("pending", previous)
         self._write(Doing.PENDING, self._book().having(pending))
         self.failure = SetupCode.APPLY_FAILED_RECOVERY_PENDING
@@ -219,6 +216,6 @@ class _Transaction:
 
 
 def _release_of(record: Record, live: str) -> str:
-    """Which installation registered what is live."""
+    """The hash of the installation that registered what is live."""
     replaced = record.previous
     return record.release if replaced is None or live == record.registration else replaced.release

@@ -1,4 +1,4 @@
-"""Talk to the registered command as a client would, and see that it is our server: no session, no provider."""
+"""Talks to the registered command as a client would, to see that it is our server. Starts no session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SERVER: Final = "pi-session-mcp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handshake:
-    """What to start and what to expect of it. `tools` are the names of exactly the tools that it has to offer."""
+    """What to start and what to expect. `tools` are the names of exactly the tools that it has to offer."""
 
     registration: Registration
     environ: Mapping[str, str]
@@ -93,7 +93,7 @@ def _variables(registration: Registration) -> dict[str, str]:
 
 
 class _Conversation:
-    """Requests and their answers, one at a time. Raises `Stopped` for every answer that is none."""
+    """Requests and their answers, one at a time. Raises `Stopped` for anything that is no answer."""
 
     def __init__(self, server: Child) -> None:
         self._server = server
@@ -141,7 +141,7 @@ async def _check(server: _Conversation, tools: frozenset[str]) -> None:
 
 
 def is_our_server(hello: Mapping[str, Any]) -> bool:
-    """Whether the answer to `initialize` is one of ours: its name, its version, tools, and the protocol asked for."""
+    """Whether `initialize` was answered by our server: its name, its version, tools, and the protocol asked for."""
     about, can = hello.get("serverInfo"), hello.get("capabilities")
     if not isinstance(about, dict) or not isinstance(can, dict):
         return False
@@ -150,9 +150,9 @@ def is_our_server(hello: Mapping[str, Any]) -> bool:
 
 
 def answers_by_its_own_schema(listed: Mapping[str, Any], answer: Mapping[str, Any], tools: Iterable[str]) -> bool:
-    """Whether exactly `tools` are offered and the capabilities are what their own published schema says.
+    """Whether exactly `tools` are offered, and the capabilities keep to the schema that the server publishes for them.
 
-    The schema is the server's, never a copy: a copy would refuse a field that was added later.
+    A copy of the schema would refuse a field that was added later.
     """
     offered = listed.get("tools")
     if not isinstance(offered, list) or "nextCursor" in listed or not all(isinstance(one, dict) for one in offered):
@@ -173,7 +173,7 @@ def _is_good_answer(answer: Mapping[str, Any], schema: dict[str, Any]) -> bool:
 
 
 def _is_valid(told: dict[str, Any], schema: dict[str, Any]) -> bool:
-    from jsonschema import Draft202012Validator, SchemaError  # slow to import; only a verification needs it
+    from jsonschema import Draft202012Validator, SchemaError  # slow to import, and only a verification needs it
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pi_session_mcp.setup.steps import Running
     from tests.support.setup_worlds import Driver
 
 
@@ -70,9 +71,12 @@ def test_a_signal_ends_setup_whose_guardian_is_stopped(operator: Operator, numbe
 
 @pytest.mark.anyio
 async def test_a_guardian_that_is_stopped_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
-    guarded = Guarded(None, Deadlines(setup_command_s=0.5, setup_gone_s=5.0))
     pids: list[int] = []
-    guarded.on_step = lambda _step, running: pids.extend([] if running is None else [running.guardian, running.command])
+
+    def note(_step: object, running: Running | None = None) -> None:
+        pids.extend([] if running is None else [running.guardian, running.command])
+
+    guarded = Guarded(None, Deadlines(setup_command_s=0.5, setup_gone_s=5.0), on_step=note)
     words = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
 
     async def stop_it() -> None:

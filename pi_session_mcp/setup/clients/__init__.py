@@ -1,1 +1,1 @@
-"""MCP clients, each spoken to only through its public command line."""
+"""The adapters of MCP clients. Each uses only the public command line of its client."""

@@ -1,4 +1,4 @@
-"""Reading the JSON that clients answer with."""
+"""Reads the JSON that clients answer with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def json_object(stdout: bytes) -> Mapping[str, Tree] | None:
-    """The one strict JSON object that `stdout` is, and nothing else."""
+    """The strict JSON object that is all of `stdout`, or `None`."""
     text = text_of(stdout)
     if text is None or not text.startswith("{"):
         return None
@@ -34,7 +34,7 @@ def same(left: Tree, right: Tree) -> bool:
 
 
 def registration_from(entry: Mapping[str, Tree]) -> Registration | None:
-    """The registration that `command`, `args` and `env` of `entry` are, if each has its type."""
+    """The registration in `command`, `args` and `env` of `entry`, if each has its type."""
     command, arguments, environment = entry["command"], entry["args"], entry["env"]
     if environment is None:
         environment = {}
@@ -47,13 +47,13 @@ def registration_from(entry: Mapping[str, Tree]) -> Registration | None:
 
 
 ADDED: Final = "env"
-"""The setting that says which variables the owner has added."""
+"""The setting with the variables that the owner has added."""
 
 
 def compared(
     registration: Registration | None, intent: Registration, settings: Settings, *, is_disabled: bool = False
 ) -> Inspection:
-    """What it means that exactly `registration` is there, with `settings`; None: something of another shape."""
+    """The inspection that found `registration` with `settings`. `None` stands for something of another form."""
     if registration is None:
         return Inspection(Seen.UNSUPPORTED)
     added = tuple(name for name in registration.environment if name in PASSED_ON)
@@ -70,5 +70,5 @@ def is_names(value: Tree) -> bool:
 
 
 def is_number(value: Tree) -> bool:
-    """Whether `value` is a number; JSON's `true` is none."""
+    """Whether `value` is a number. `true` is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,7 +1,7 @@
-"""What every client has in common: what can be asked of it, and what its answers can mean.
+"""What all clients have in common: what can be asked of them, and what their answers can mean.
 
-An adapter decides what to run and what the answer means. It runs nothing itself: a `Runner` does, which bounds the
-command and proves that it is gone.
+An adapter decides which command to run and what its answer means. A `Runner` runs it, within bounds, and proves that it
+is gone.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from pi_session_mcp.terms.strict_json import Tree
 
 SAID_LIMIT_BYTES: Final = 16 * 1024
-"""What fits into every pipe at once."""
+"""What fits into every pipe without being read."""
 ANSWER_LIMIT_BYTES: Final = 32 * 1024
-"""No answer that we understand is longer; a longer one is not read."""
+"""No answer that we understand is longer. A longer answer is not read."""
 
 
 Settings: TypeAlias = "Mapping[str, Tree]"
-"""What the owner of a registration has set for it that does not change what is started, in the client's own words."""
+"""What the owner has set for a registration and what does not change what is started, in the client's own words."""
 
 
 NO_SETTINGS: Final[Settings] = MappingProxyType({})
 
 
 class Seen(StrEnum):
-    """What a client says about our name at a target."""
+    """What a client shows under our name at a target."""
 
     ABSENT = "absent"
     EQUIVALENT = "equivalent"
@@ -63,9 +63,9 @@ class CommandFailure(StrEnum):
 
 
 class CommandFailed(Exception):  # noqa: N818 - an expected answer of the world
-    """A client's command gave no answer that could be read. Carries no text of the client's.
+    """A client's command gave no answer that could be read. Has no text of the client.
 
-    `mark` is the name that makes a project of the directory which the command would have run in, with `NOT_NEUTRAL`.
+    With `NOT_NEUTRAL`, `mark` is the name that makes a project of the directory that the command would have run in.
     """
 
     def __init__(self, kind: CommandFailure, mark: str | None = None) -> None:
@@ -78,10 +78,10 @@ class CommandFailed(Exception):  # noqa: N818 - an expected answer of the world
 class Inspection:
     """What an inspection found.
 
-    `registration` is what the target's own scope holds, if all of it could be read and everything else is at its
-    default or among `settings`; so an earlier registration of ours can be told from somebody else's. `other_scope`
-    names the scope whose registration is shown instead of the target's. `is_disabled` says that the client would not
-    start it, and then it is divergent.
+    `registration` is what the target's own scope has, if all of it could be read and everything else is at its default
+    or among `settings`. So an earlier registration of ours can be told from that of another owner. `other_scope` names
+    the scope that is shown instead of the target's. `is_disabled` says that the client would not start it; it is
+    divergent then.
     """
 
     seen: Seen
@@ -93,7 +93,7 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a command is told on its standard input, which stays open until `is_over` says so of what it answered.
+    """What a command is told on its standard input, which stays open until `is_over` says so of its output.
 
     `says` is at most `SAID_LIMIT_BYTES` long.
     """
@@ -104,7 +104,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ClientCommand:
-    """One call of a client's program. `argv[0]` is an absolute path; `environment` is all that it gets."""
+    """One call of a client's program. `argv[0]` is an absolute path. `environment` is its whole environment."""
 
     argv: tuple[str, ...]
     directory: Path
@@ -115,7 +115,7 @@ class ClientCommand:
 
 @dataclass(frozen=True, slots=True)
 class ClientOutput:
-    """What a client's program left behind when it ended by itself; a negative `exit_code` is a signal."""
+    """What a client's program wrote until it ended by itself. A negative `exit_code` is a signal."""
 
     exit_code: int
     stdout: bytes
@@ -126,9 +126,8 @@ class ClientOutput:
 class AskedFrom:
     """Where the operator asks from.
 
-    `environ` is the operator's environment, `directory` the real path that the command runs in, and `neutral` the
-    directory of ours from which only user scopes can be seen (see `neutral.neutral_directory`, which is asked before
-    each use).
+    `environ` is the operator's environment, and `directory` the real path that the command runs in. `neutral` is the
+    directory of ours from which only user scopes can be seen. `neutral.neutral_directory` is asked before each use.
     """
 
     environ: Mapping[str, str]
@@ -137,7 +136,7 @@ class AskedFrom:
 
 
 class Runner(Protocol):
-    """Runs one command of a client, bounded, to its proven end."""
+    """Runs one command of a client within bounds, and proves its end."""
 
     async def run(self, command: ClientCommand) -> ClientOutput:
         """Run `command`; nothing of it runs any more when this returns. Raises `CommandFailed`."""
@@ -145,7 +144,7 @@ class Runner(Protocol):
 
 
 class Client(Protocol):
-    """One MCP client by its contract. Everything that runs a command raises `CommandFailed` as well."""
+    """One MCP client by its contract. Every method that runs a command can raise `CommandFailed`."""
 
     @property
     def name(self) -> str:
@@ -158,11 +157,11 @@ class Client(Protocol):
         ...
 
     def home_is_usable(self) -> bool:
-        """Whether the environment gives the client a configuration home that does not depend on the directory."""
+        """Whether the client has a configuration home that does not depend on the current directory."""
         ...
 
     def has_home(self) -> bool:
-        """Whether that home is there, or the client would make it. Runs nothing."""
+        """Whether that home exists, or the client would make it. Runs nothing."""
         ...
 
     def accepts(self, target: Target) -> bool:
@@ -170,11 +169,11 @@ class Client(Protocol):
         ...
 
     def place(self, target: Target) -> str:
-        """SHA-256 in hexadecimal of where the client keeps this registration: its home and, where it matters, ours."""
+        """SHA-256, in hexadecimal digits, of the client's home and, where the scope depends on it, our directory."""
         ...
 
     async def discover(self, run: Runner) -> Discovery:
-        """Find the client's program and whether its help names what we need."""
+        """Find the client's program, and whether its help names what we need."""
         ...
 
     async def inspect(self, run: Runner, target: Target, intent: Registration) -> Inspection:
@@ -193,25 +192,25 @@ class Client(Protocol):
         ...
 
     async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
-        """Have `intent` registered, with `settings`; only an inspection proves it. False when the client said no."""
+        """Have `intent` registered, with `settings`. `False` when the client refused. Only an inspection proves it."""
         ...
 
     async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
-        """Have what is registered start `intent` from now on, and all else of it left as it is.
+        """Have what is registered start `intent`, and keep everything else of it.
 
-        Only an inspection proves it. False when the client has no way to do that: then nothing has run.
+        `False` when the client cannot do that, and nothing has run. Only an inspection proves it.
         """
         ...
 
     async def remove(self, run: Runner, target: Target) -> bool:
-        """Have our name removed at `target`; only an inspection proves it. False when the client said no."""
+        """Have our name removed at `target`. `False` when the client refused. Only an inspection proves it."""
         ...
 
 
 def can_be_registered(intent: Registration) -> bool:
-    """Whether every client shows and starts this registration exactly as it is, so that it can be told from others.
+    """Whether every client shows and starts this registration exactly as it is.
 
-    Some clients put the value of a variable in the place of `${NAME}`, and show the one or the other.
+    Some clients put the value of a variable in place of `${NAME}`, and show either of them.
     """
     texts = (intent.command, *intent.arguments, *intent.environment.values())
     return all(is_plain(text) and "${" not in text for text in texts)

@@ -1,10 +1,10 @@
 """Claude Code (`claude`), scopes `user`, `project` and `local`.
 
-`claude mcp get` starts the registered server to see whether it is healthy, shows the registration of one scope only,
-and has no JSON. It takes the first of: `local` (keyed by the git repository, else by the directory), an approved
-`.mcp.json` here or above, `user`, and one that is not approved. So a user scope is seen from a neutral directory, where
-another scope is shown instead of `local` nothing is registered there, and where another is shown instead of `project`
-Claude Code is asked again without its home: then that is all there is to see.
+`claude mcp get` starts the registered server to see whether it is healthy. It shows the registration of one scope, and
+has no JSON. It shows the first of these: `local` (kept for the git repository, or else for the directory), an approved
+`.mcp.json` here or above, `user`, and a `.mcp.json` that is not approved. So a user scope is looked at from a neutral
+directory. When another scope is shown in place of `local`, nothing is registered there. When another scope is shown in
+place of `project`, Claude Code is asked again without its home: then it can show nothing else.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 _TIMEOUT: Final = "timeout"
 _HEALTH_CHECK_MS: Final = "1"
-"""The registration's text is complete without a healthy server, and a hanging one would take 30 s."""
+"""The text of the registration does not need a healthy server, and waiting for a hanging one takes 30 s."""
 
 _POINTER_LIMIT_BYTES: Final = 64 * 1024
-"""A `.git` that is a file says in a line where the repository is."""
+"""A `.git` that is a file has one line that says where the repository is."""
 
 _SCOPE_OF: Final = {
     "User config (available in all your projects)": "user",
@@ -65,9 +65,9 @@ _BLOCK: Final = re.compile(
 _OTHER_BLOCK: Final = re.compile(
     r"(?P<name>[^\n]+):\n  Scope: (?P<scope>[^\n]+)\n(?:  [^\n]*\n)+\n(?P<removal>To remove this server, run: [^\n]+)\n"
 )
-"""The frame around a registration that has other fields: a remote one."""
+"""How a registration with other fields begins: that of a remote server."""
 _RED: Final = re.compile(r"\A\x1b\[0m\x1b\[31m\x1b\[31m(.*)\x1b\[39m\x1b\[0m(?=\n\Z)")
-"""How an error is shown when `FORCE_COLOR` is set, whatever `NO_COLOR` says. What is found is not coloured then."""
+"""How an error looks when `FORCE_COLOR` is set, whatever `NO_COLOR` says. Registrations are never coloured."""
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -117,14 +117,16 @@ class ClaudeCode:
         if target.scope == "user" or inspection.other_scope is None:
             return inspection
         if target.scope == "local":
-            return replace(inspection, seen=Seen.ABSENT)  # it comes before all others, so it would have been shown
+            return replace(
+                inspection, seen=Seen.ABSENT
+            )  # this scope comes before all others, so it would have been shown
         command = self._command(target, "get", target.alias, MCP_TIMEOUT=_HEALTH_CHECK_MS, CLAUDE_CONFIG_DIR=os.devnull)
         again = read_inspection(await run.run(command), target, intent)
-        # Versions from before 2.1 do not work without a home that can be written; then the first answer stands.
+        # Versions before 2.1 do not work without a home that can be written. Then the first answer counts.
         return inspection if again.seen is Seen.UNSUPPORTED or again.other_scope is not None else again
 
     async def hidden_by(self, run: Runner, target: Target) -> str | None:
-        """See `base.Client`. A local scope is never hidden, and where that is meant it is what was looked at."""
+        """See `base.Client`. No scope hides the local one."""
         if target.scope == "local":
             return None
         directory = self.asked_from.directory
@@ -138,11 +140,11 @@ class ClaudeCode:
         return None if shown == target.scope else shown
 
     def can_add(self, settings: Settings) -> bool:
-        """See `base.Client`. Values of variables would be seen in the list of processes."""
+        """See `base.Client`. The list of processes would show values of variables."""
         return settings.keys() <= {_TIMEOUT}
 
     async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
-        """See `base.Client`. `-e` takes every word up to the next option, so `--` comes before the name."""
+        """See `base.Client`. `-e` takes all words up to the next option, so `--` comes before the name."""
         if not can_be_registered(intent) or not self.can_add(settings):
             return False
         if settings:
@@ -173,8 +175,8 @@ class ClaudeCode:
 def is_own_project(directory: Path) -> bool:
     """Whether Claude Code keeps local registrations under `directory` itself.
 
-    Inside a repository it keeps them under its top, and for linked worktrees under the top of the main one. The nearest
-    top counts: a home may be a repository, too.
+    In a repository it keeps them under the repository's top, and for linked worktrees under the top of the main one.
+    The nearest top counts, since a home may be a repository, too.
     """
     mark = directory / ".git"
     if os.path.isdir(mark):
@@ -189,7 +191,7 @@ def is_own_project(directory: Path) -> bool:
 
 
 def _may_exist(path: Path) -> bool:
-    """Whether something is there, or it cannot be told."""
+    """Whether something exists there, or that cannot be known."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -202,7 +204,7 @@ def _may_exist(path: Path) -> bool:
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
     """What an answer of `claude mcp get` says about `target`. Pure.
 
-    What is not one of the recorded forms to the last character is unsupported.
+    An answer that is not exactly one of the recorded forms is unsupported.
     """
     if _says_absent(output, target.alias):
         return Inspection(Seen.ABSENT)
@@ -235,7 +237,7 @@ def _shown_scope(output: ClientOutput, name: str) -> str | None:
 
 
 def _block(output: ClientOutput, name: str) -> re.Match[str] | None:
-    """The whole answer as a registration under `name` in a known scope, if it is one."""
+    """The answer as a registration under `name` in a known scope, if that is all of it."""
     text = text_of(output.stdout)
     if output.exit_code != 0 or output.stderr or text is None or _CONTROL.search(text):
         return None
@@ -248,10 +250,10 @@ def _block(output: ClientOutput, name: str) -> re.Match[str] | None:
 
 
 def _registration(found: re.Match[str]) -> Registration | None:
-    """What a block shows, if it can mean one thing only: arguments are joined by spaces, so only ours can be told."""
+    """What a block shows, if it is certain: arguments are joined by spaces, so only ours can be recognized."""
     if found.re is not _BLOCK or found["arguments"] != f" {' '.join(ARGUMENTS)}":
         return None
     pairs = [line[4:].split("=", 1) for line in found["environment"].split("\n")[:-1]]
-    environment = {key: value for key, value in pairs}  # noqa: C416 - dict() would not know that there are two
+    environment = {key: value for key, value in pairs}  # noqa: C416 - dict() would not check that there are two
     registration = Registration(found["command"], ARGUMENTS, environment)
     return registration if len(environment) == len(pairs) and can_be_registered(registration) else None

@@ -1,9 +1,9 @@
 """Codex (`codex`), scope `user`.
 
-`codex mcp add` overwrites silently and loses what was set by hand, and `codex mcp remove` succeeds for an absent name:
-only `get` proves anything. `get` does not show all that can be set by hand (`required`, approvals), so what is there is
-changed in its place, by the configuration requests of `codex app-server`. A trusted project's `.codex/config.toml` is
-merged over the user's, so all calls are made from a neutral directory.
+`codex mcp add` overwrites silently and loses what was set by hand. `codex mcp remove` succeeds for an absent name. So
+only `get` proves anything. `get` does not show everything that can be set by hand (`required`, approvals). So a
+registration is changed in its place, by the configuration requests of `codex app-server`. Codex merges the
+`.codex/config.toml` of a trusted project over the user's, so all calls are made from a neutral directory.
 """
 
 from __future__ import annotations
@@ -43,25 +43,29 @@ _SETTINGS: Final[Mapping[str, Callable[[Tree], bool]]] = {
     "startup_timeout_sec": is_number,
     "tool_timeout_sec": is_number,
 }
-"""What does not change what is started; each is null when it is not set."""
+"""The fields that do not change what is started. Each is null when it is not set."""
 _TRANSPORT_DEFAULTS: Final[Mapping[str, Tree]] = {"type": "stdio", "cwd": None}
 _PASSED_ON: Final = "env_vars"
 _BACKTRACE: Final = re.compile(r"(?<=\n)\nStack backtrace:\n(?: +(?:\d+:|at) [^\n]*\n)*\Z")
-"""What follows an error when `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set; only release builds show no names."""
+"""What follows an error when `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set, in a release build."""
 _OURS: Final = ("command", "args", "env")
 _LAST: Final = 2
 """The id of the last request to the app server."""
 
 
 class Codex(UserScopeClient):
-    """The adapter; see `base.Client`. A project's fields are merged over the user's, and Codex does not say so."""
+    """The adapter; see `base.Client`. Codex does not say when it has merged fields of a project over the user's."""
 
     __slots__ = ()
     name = "codex"
     word = "codex"
     home_variable = "CODEX_HOME"
     home_below = ".codex"
-    as_json = ("--json", "-c", "project_root_markers=[]")  # else one of the operator's could make a project of a home
+    as_json = (
+        "--json",
+        "-c",
+        "project_root_markers=[]",
+    )  # without this, a setting of the operator could make a project of a home
 
     @staticmethod
     def read(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
@@ -69,7 +73,7 @@ class Codex(UserScopeClient):
         return read_inspection(output, target, intent)
 
     def has_home(self) -> bool:
-        """See `base.Client`. Codex makes `~/.codex`, and never the directory that `CODEX_HOME` names."""
+        """See `base.Client`. Codex makes `~/.codex`, but not the directory that `CODEX_HOME` names."""
         moved = self._program.moved_home
         return not moved or os.path.isdir(moved)
 
@@ -82,7 +86,7 @@ class Codex(UserScopeClient):
         return ()
 
     async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
-        """See `base.Client`. Comments in the file stay as well."""
+        """See `base.Client`. Comments in the file are kept, too."""
         if not can_be_registered(intent):
             return False
         command = self._program.from_neutral("app-server", "-c", "analytics.enabled=false", mutates=True)
@@ -91,7 +95,7 @@ class Codex(UserScopeClient):
 
 
 def _edits(target: Target, intent: Registration) -> bytes:
-    """Requests that have the command and the variables written into what is registered; the last has the id `_LAST`."""
+    """The requests that write command and variables into the registration. The last one has the id `_LAST`."""
     values = [("command", intent.command), *((f"env.{name}", value) for name, value in intent.environment.items())]
     edits = [
         {"keyPath": f"mcp_servers.{target.alias}.{key}", "value": value, "mergeStrategy": "replace"}
@@ -107,7 +111,7 @@ def _edits(target: Target, intent: Registration) -> bytes:
 
 
 def _is_answered(stdout: bytes) -> bool:
-    """Whether there is a whole line that answers the last request, or refuses the one before it."""
+    """Whether a whole line answers the last request, or refuses an earlier one."""
     for line in stdout.split(b"\n")[:-1]:
         told = json_object(line)
         if told is not None and (told.get("id") == _LAST or (told.get("id") == _LAST - 1 and "error" in told)):
@@ -118,7 +122,7 @@ def _is_answered(stdout: bytes) -> bool:
 def read_inspection(output: ClientOutput, target: Target, intent: Registration) -> Inspection:
     """What an answer of `codex mcp get --json` says about `target`. Pure.
 
-    With success stderr is not read: Codex warns there about its own installation.
+    After success stderr is not read, since Codex writes warnings about its own installation there.
     """
     if _says_absent(output, target.alias):
         return Inspection(Seen.ABSENT)
@@ -146,7 +150,7 @@ def read_inspection(output: ClientOutput, target: Target, intent: Registration) 
 
 
 def _starts_only_what_it_says(transport: Mapping[str, Tree]) -> bool:
-    """Whether it is started nowhere else, and with no variable of Codex's own that could change what is started."""
+    """Whether it is started in the usual directory, and without a variable that could change what is started."""
     names = transport[_PASSED_ON]
     passes_little = is_names(names) and isinstance(names, tuple) and PASSED_ON.issuperset(map(str, names))
     return passes_little and all(same(transport[key], value) for key, value in _TRANSPORT_DEFAULTS.items())

@@ -1,6 +1,6 @@
 """GitHub Copilot CLI (`copilot`), scope `user`.
 
-Workspaces have registrations of their own, so all calls are made from a neutral directory.
+A workspace can have registrations of its own, so all calls are made from a neutral directory.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ALWAYS: Final = frozenset({"command", "args", "env", "tools", "type", "source",
 _ALL_TOOLS: Final = ("*",)
 _TIMEOUT: Final = "timeout"
 _EXTRACTION: Final = re.compile(r"Package extraction took \d+ms\n")
-"""What the first start after an installation says on stderr."""
+"""What Copilot writes on stderr when it is started for the first time."""
 
 
 class Copilot(UserScopeClient):
-    """The adapter; see `base.Client`. Recorded: with both, the user's registration is shown and not the workspace's."""
+    """The adapter; see `base.Client`. When both scopes have one, Copilot shows the user's registration."""
 
     __slots__ = ()
     name = "copilot"
@@ -46,7 +46,7 @@ class Copilot(UserScopeClient):
         return self._program.can_have_home()
 
     def can_add(self, settings: Settings) -> bool:
-        """See `base.Client`. Values of variables would be seen in the list of processes; tools are one word."""
+        """See `base.Client`. The list of processes would show values of variables. Tools are one word."""
         tools = settings.get("tools", ())
         is_one_word = isinstance(tools, tuple) and not any("," in str(tool) or not tool for tool in tools)
         return settings.keys() <= {_TIMEOUT, "tools"} and is_one_word and isinstance(settings.get(_TIMEOUT, 0), int)

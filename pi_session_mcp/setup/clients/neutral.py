@@ -1,8 +1,8 @@
 """The place from which a client sees its user scope and nothing else.
 
-A home may itself be a project: a git repository of dotfiles, or one with a `.mcp.json` or a `.codex`. So the directory
-of ours is the top of a repository of its own, as git has it, and no client looks for a repository above that. Claude
-Code looks for `.mcp.json` above it all the same; then the root directory serves, since nothing is above.
+A home may itself be a project: a git repository of dotfiles, or one with a `.mcp.json` or a `.codex`. So our directory
+is the top of a git repository, and no client looks for a repository above it. Claude Code looks for `.mcp.json` above
+it all the same. When there is one, the root directory is used, which has nothing above it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 MARKS: Final = (".mcp.json", ".git", ".codex")
-"""What makes a directory, and all that is below it, a project in the eyes of some client."""
+"""Names that make a directory, and all below it, a project to some client."""
 ROOT: Final = Path("/")
 
 _SEEN_THROUGH: Final = (".mcp.json",)
-"""The marks that are looked for above the top of a repository as well."""
+"""The marks that clients look for above the top of a repository, too."""
 _REPOSITORY: Final = ".git"
 _HEAD: Final = b"ref: refs/heads/none\n"
 _BELOW_REPOSITORY: Final = ("objects", "refs")
-"""With these and a HEAD, git and all that do as git does take a directory for a repository."""
+"""With these and a HEAD, git and its imitators take a directory for a repository."""
 
 
 def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT, *, once_made: bool = False) -> Path:
-    """`ours`, or `root` where `ours` is not there yet or lies in a project. Raises `CommandFailed`.
+    """`ours`, or `root` when `ours` does not exist yet or lies in a project. Raises `CommandFailed`.
 
-    It then carries the mark that is in the way; none if `ours` is not as we made it. With `once_made` the answer is
-    that of a run which makes `ours` first.
+    The error has the mark that is in the way, or none when `ours` is not as we made it. With `once_made` the answer is
+    that of a run that makes `ours` first.
     """
     if is_neutral(ours, environ) or (once_made and _will_be_neutral(ours, environ)):
         return ours
@@ -47,7 +47,7 @@ def neutral_directory(ours: Path, environ: Mapping[str, str], root: Path = ROOT,
 
 
 def is_neutral(directory: Path, environ: Mapping[str, str]) -> bool:
-    """Whether `directory` is ours alone, as we made it, and below no project that would be seen from it."""
+    """Whether `directory` is ours alone and as we made it, and no project is seen from it."""
     return is_as_made(directory) and not any(_marks_above(directory, environ))
 
 
@@ -66,9 +66,9 @@ def is_as_made(directory: Path) -> bool:
 
 
 def make_top_of_repository(directory: Path) -> None:
-    """Have an empty directory of ours be a repository's top, or finish what a killed run began. Raises `OSError`.
+    """Make an empty directory of ours the top of a repository, or finish what a killed run began. Raises `OSError`.
 
-    One that holds anything else stays as it is.
+    A directory with anything else in it stays as it is.
     """
     repository = directory / _REPOSITORY
     is_empty = is_as_made(directory) and not os.path.lexists(repository)
@@ -77,8 +77,8 @@ def make_top_of_repository(directory: Path) -> None:
     for made in (repository, *(repository / name for name in _BELOW_REPOSITORY)):
         with suppress(FileExistsError):
             os.mkdir(made, 0o700)
-            os.chmod(made, 0o700)  # whatever the umask took
-    # Two runs may write this at once, and both write the same.
+            os.chmod(made, 0o700)  # the umask may have taken some of it
+    # Two runs may write this at the same time, and they write the same.
     descriptor = os.open(repository / "HEAD", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if os.pread(descriptor, len(_HEAD) + 1, 0) != _HEAD:
@@ -92,7 +92,7 @@ def make_top_of_repository(directory: Path) -> None:
 
 
 def _is_unfinished(directory: Path) -> bool:
-    """Whether it lacks a part of the repository and holds nothing else."""
+    """Whether it has nothing but parts of the repository, and not all of them."""
     repository = directory / _REPOSITORY
     try:
         is_ours = _is_private(directory) and os.listdir(directory) == [_REPOSITORY] and _is_private(repository)
@@ -107,7 +107,7 @@ def _is_private(directory: Path) -> bool:
 
 
 def _is_repository(repository: Path) -> bool:
-    """A `commondir` would make it a part of another one."""
+    """Whether it is the repository that we make. A `commondir` would make it a part of another one."""
     head = repository / "HEAD"
     has_head = stat.S_ISREG(head.lstat().st_mode) and head.read_bytes() == _HEAD
     parts = (repository, *(repository / name for name in _BELOW_REPOSITORY))
@@ -120,8 +120,10 @@ def _marks_above(directory: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _marks_in(directories: Iterable[Path], marks: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[Path]:
-    """Marks that count. Codex's own home lies in the home directory under the name of a project's `.codex`; Codex
-    takes it for a project only from the directory that holds it, or inside a git repository.
+    """The marks that count.
+
+    Codex's own home is called `.codex` like the mark of a project. Codex takes it for a mark only in the directory that
+    has it, or in a git repository.
     """
     codex_homes = _codex_homes(environ)
     for directory in directories:
@@ -135,5 +137,5 @@ def _codex_homes(environ: Mapping[str, str]) -> set[Path]:
     named = [environ.get("CODEX_HOME", "")]
     if os.path.isabs(environ.get("HOME", "")):
         named.append(os.path.join(environ["HOME"], ".codex"))
-    # The parent is resolved, the last name is not: what is compared with it is a name in a resolved directory.
+    # The last name is not resolved, since it is compared with a name in a resolved directory.
     return {Path(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in named if path}

@@ -1,4 +1,4 @@
-"""What the adapters share: a client's program, where it is asked from, and where it keeps its files."""
+"""What all adapters share: a client's program, where it is asked from, and where it keeps its files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _VERBS: Final = ("get", "add", "remove")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A client's command line as the operator would reach it.
+    """A client's command line, as the operator would use it.
 
-    `home_variable` is what moves its configuration out of `home_below` in the operator's home.
+    Its configuration is in `home_below` in the operator's home, unless `home_variable` names another directory.
     """
 
     word: str
@@ -46,25 +46,25 @@ class Program:
         return shutil.which(self.word, path=os.pathsep.join(filter(os.path.isabs, entries)))
 
     def home_is_usable(self) -> bool:
-        """`HOME` must be absolute; the variable too, if it is set. A relative one would move with the directory."""
+        """Whether `HOME` is absolute, and the variable, too, if it is set. A relative one moves with the directory."""
         moved = self.moved_home
         return os.path.isabs(self.asked_from.environ.get("HOME", "")) and (not moved or os.path.isabs(moved))
 
     @property
     def moved_home(self) -> str:
-        """What the variable says; every client takes an empty value for none."""
+        """What the variable says. All clients ignore an empty value."""
         return self.asked_from.environ.get(self.home_variable, "")
 
     def can_have_home(self) -> bool:
-        """Whether what the variable names is a directory, or nothing yet."""
+        """Whether the variable names a directory, or nothing that exists yet."""
         moved = self.moved_home
         return not moved or os.path.isdir(moved) or not os.path.lexists(moved)
 
     def place(self, target: Target, directory: Path | None) -> str:
-        """SHA-256 of the client's home, the scope, and the directory where it matters.
+        """SHA-256 of the client's home, the scope, and the directory if the scope depends on it.
 
-        One home has one place, however it is written: behind a link, by way of `..`, or named by the variable although
-        the client would go there without it.
+        A home has one place however it is written: through a link, with `..`, or by the variable although the client
+        would use it anyway.
         """
         home, moved = self.asked_from.environ.get("HOME", ""), self.moved_home
         usual = os.path.realpath(os.path.join(home, self.home_below))
@@ -74,7 +74,7 @@ class Program:
         return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
     async def discover(self, run: Runner) -> Discovery:
-        """Whether the program is there and its `mcp --help` names what we need."""
+        """Whether the program exists and its `mcp --help` names what we need."""
         if self.path() is None:
             return Discovery.MISSING
         output = await run.run(self.from_neutral("mcp", "--help"))
@@ -95,7 +95,7 @@ class Program:
 
 
 def text_of(output: bytes) -> str | None:
-    """An answer's text; None when it is too long or not UTF-8, so that nobody reads a part of it."""
+    """The text of an answer. `None` when it is too long or not UTF-8, so that no part of it is read."""
     if len(output) > ANSWER_LIMIT_BYTES:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What clients share that have a user scope only and answer in JSON. All calls are made from a neutral directory."""
+"""What clients with only a user scope and JSON answers share. All calls are made from a neutral directory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserScopeClient(ABC):
-    """An adapter but for its answers; see `base.Client`.
+    """An adapter without the reading of answers; see `base.Client`.
 
-    `as_json` makes `mcp get` answer in JSON, with every value, and `home_below` is the client's home below the
-    operator's where no variable says another.
+    `as_json` makes `mcp get` answer in JSON with every value. `home_below` is the client's home in the operator's,
+    unless the variable names another.
     """
 
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class UserScopeClient(ABC):
 
     @abstractmethod
     def options(self, settings: Settings) -> tuple[str, ...]:
-        """The words of `mcp add` that make `settings`, which are some that can be added."""
+        """The arguments of `mcp add` for `settings` that can be added."""
 
     @abstractmethod
     async def change(self, run: Runner, target: Target, intent: Registration) -> bool:
@@ -82,8 +82,8 @@ class UserScopeClient(ABC):
         output = await run.run(self._program.from_neutral("mcp", "get", target.alias, *self.as_json))
         return self.read(output, target, intent)
 
-    async def hidden_by(self, run: Runner, target: Target) -> str | None:  # noqa: ARG002 - nothing is to be asked
-        """See `base.Client`. No other scope of such a client is shown in the place of the user's."""
+    async def hidden_by(self, run: Runner, target: Target) -> str | None:  # noqa: ARG002 - there is nothing to ask
+        """See `base.Client`. Such a client shows no other scope in place of the user's."""
         return None
 
     async def add(self, run: Runner, target: Target, intent: Registration, settings: Settings = NO_SETTINGS) -> bool:
@@ -96,6 +96,6 @@ class UserScopeClient(ABC):
         return (await run.run(self._program.from_neutral(*words, mutates=True))).exit_code == 0
 
     async def remove(self, run: Runner, target: Target) -> bool:
-        """See `base.Client`. Codex says that it did for an absent name too."""
+        """See `base.Client`. Codex reports success for an absent name, too."""
         output = await run.run(self._program.from_neutral("mcp", "remove", target.alias, mutates=True))
         return output.exit_code == 0

@@ -11,7 +11,7 @@ from pi_session_mcp.cli.app import main
 from pi_session_mcp.cli.outcome import Facts
 from pi_session_mcp.cli.setup import _finding, complete_target
 from pi_session_mcp.setup.messages import APPLY_REGISTERS, REWRITES_ITS_FILE
-from pi_session_mcp.setup.result import Finding, Operation, SetupCode, Status
+from pi_session_mcp.setup.result import Conclusion, Finding, Operation, SetupCode, Status
 from pi_session_mcp.setup.targets import parse
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_a_person_is_told_what_it_means_and_what_to_do(
 
 @pytest.mark.parametrize(("operation", "says"), [(Operation.DRY_RUN, True), (Operation.REMOVE, False)])
 def test_only_a_look_at_what_is_absent_says_how_to_have_it(operation: Operation, *, says: bool) -> None:
-    finding = Finding(parse("codex:user"), Status.ABSENT, SetupCode.ABSENT)
+    finding = Finding(parse("codex:user"), Conclusion(Status.ABSENT, SetupCode.ABSENT))
     told = [row for block in _finding(finding, operation) if isinstance(block, Facts) for row in block.rows]
     assert (("do", APPLY_REGISTERS) in told, ("note", REWRITES_ITS_FILE) in told) == (says, says)
 

@@ -8,8 +8,8 @@ import pytest
 
 from pi_session_mcp.setup.clients.base import Seen
 from pi_session_mcp.setup.ownership import Previous, Record
-from pi_session_mcp.setup.plan import Act, Do, NothingToDo, Plan, Scene, foresee, plan_apply, plan_rebind, plan_removal
-from pi_session_mcp.setup.result import SetupCode, Status
+from pi_session_mcp.setup.plan import Act, Do, Plan, Scene, foresee, plan_apply, plan_rebind, plan_removal
+from pi_session_mcp.setup.result import Conclusion, SetupCode, Status
 
 OURS, OLD, FOREIGN = "a" * 64, "b" * 64, "c" * 64
 RELEASE, OTHER_RELEASE = "d" * 64, "e" * 64
@@ -149,7 +149,7 @@ def plans_of(here: Scene) -> tuple[Plan, ...]:
 
 @pytest.mark.parametrize(("live", "recorded"), [*product(("foreign", "unreadable part", "unknown"), RECORDS)])
 def test_what_a_record_does_not_cover_is_never_touched(live: str, recorded: str) -> None:
-    assert all(isinstance(plan, NothingToDo) for plan in plans_of(scene(live, recorded)))
+    assert all(isinstance(plan, Conclusion) for plan in plans_of(scene(live, recorded)))
 
 
 @pytest.mark.parametrize(("live", "recorded"), [*product(LIVE, RECORDS)])
@@ -163,5 +163,5 @@ def test_only_what_a_record_covers_is_ever_removed(live: str, recorded: str) -> 
 @pytest.mark.parametrize("recorded", [name for name in RECORDS if name != "none"])
 def test_what_another_scope_hides_is_not_said_to_be_changed(recorded: str) -> None:
     hidden = scene("unreadable part", recorded, other_scope="user")
-    expected = NothingToDo(Status.DIVERGENT, SetupCode.DIVERGENT)
+    expected = Conclusion(Status.DIVERGENT, SetupCode.DIVERGENT)
     assert plan_removal(hidden, SetupCode.REMOVED) == plan_rebind(hidden) == expected

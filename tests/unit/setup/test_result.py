@@ -9,7 +9,7 @@ import pytest
 
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.setup.messages import WORDS
-from pi_session_mcp.setup.result import Finding, Operation, Result, SetupCode, Status
+from pi_session_mcp.setup.result import Conclusion, Finding, Operation, Result, SetupCode, Status
 from pi_session_mcp.setup.steps import Doing, Step
 from pi_session_mcp.setup.targets import Target
 
@@ -18,7 +18,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "setup.md"
 
 
 def result(*statuses: Status, operation: Operation = Operation.APPLY, interrupted: ExitStatus | None = None) -> Result:
-    return Result(operation, tuple(Finding(TARGET, status, SetupCode.ABSENT) for status in statuses), interrupted)
+    return Result(
+        operation, tuple(Finding(TARGET, Conclusion(status, SetupCode.ABSENT)) for status in statuses), interrupted
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_the_report_names_the_target_and_the_code_and_nothing_else() -> None:
     (told,) = json.loads(json.dumps(result(Status.OK).members()))["findings"]
     target = {"client": "codex", "scope": "user", "alias": "pi-session-mcp"}
     assert told == {"target": target, "status": "ok", "code": "absent"}
-    hidden = Finding(TARGET, Status.OK, SetupCode.APPLIED, other_scope="local")
+    hidden = Finding(TARGET, Conclusion(Status.OK, SetupCode.APPLIED), other_scope="local")
     assert hidden.members()["otherScope"] == "local"
 
 
