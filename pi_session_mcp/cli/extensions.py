@@ -11,6 +11,7 @@ from pi_session_mcp.cli import operator_file
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Json, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
+from pi_session_mcp.platform.paths import working_directory
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.model import Configuration
@@ -64,7 +65,7 @@ def _checked(configuration: Configuration) -> Outcome:
     if not any(profile.extensions for profile in configuration.execution_profiles.values()):
         return _found(())
     try:
-        place = agent_directory(configuration, os.environ, operator_file.working_directory())
+        place = agent_directory(configuration, os.environ, working_directory())
     except Refusal as no_home:
         blocks = (Line(Mark.FAILED, "failed", no_home.code.value), Facts((("do", _NO_HOME),)))
         return Outcome(ExitStatus.CHECK_FAILED, {"code": no_home.code.value, "remediation": _NO_HOME}, blocks)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.cli.completion import SCRIPTS
 from pi_session_mcp.cli.nearest import nearest
-from pi_session_mcp.cli.outcome import Answer, Document, Facts, Json, Line, Mark, Misuse, Outcome, Show
+from pi_session_mcp.cli.outcome import Answer, Document, Facts, Json, Line, Mark, Misuse, Outcome, Show, always
 from pi_session_mcp.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class _Place:
 def show(shell: str, root: Node) -> Command:
     """The command that prints the script for `shell`."""
     if shell not in SCRIPTS:
-        return _always(_unknown_shell(shell))
+        return always(_unknown_shell(shell))
     _, write = SCRIPTS[shell]
-    return _always(Document(write(root), "completion", ExitStatus.OK))
+    return always(Document(write(root), "completion", ExitStatus.OK))
 
 
 def install(root: Node) -> Command:
@@ -133,10 +133,3 @@ def _current_shell(environ: Mapping[str, str]) -> str:
     except (ShellDetectionFailure, RuntimeError, OSError):
         return Path(environ.get("SHELL", "")).name
     return name
-
-
-def _always(answer: Answer) -> Command:
-    def command(_show: Show) -> Answer:
-        return answer
-
-    return command

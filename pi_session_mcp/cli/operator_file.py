@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pi_session_mcp.cli.outcome import Facts, Line, Mark, Outcome
 from pi_session_mcp.errors import ConfigCode, ExitStatus
+from pi_session_mcp.platform.paths import working_directory
 
 if TYPE_CHECKING:
     from pi_session_mcp.config.errors import ConfigError
@@ -43,14 +43,6 @@ def read_if_any() -> Read | Outcome | None:
     seen = read()
     is_absent = isinstance(seen, Outcome) and seen.members["code"] == ConfigCode.PATH_REQUIRED.value
     return None if is_absent else seen
-
-
-def working_directory() -> Path:
-    """The current directory, or a place that nothing is below, when it was deleted or cannot be entered."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.devnull)
 
 
 def refusal(refused: ConfigError) -> Outcome:

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from pi_session_mcp import __version__
 from pi_session_mcp.cli import config, demo, doctor, extensions, install_completion, runtime, serve, setup
 from pi_session_mcp.cli.grammar import read
-from pi_session_mcp.cli.outcome import Answer, Command, Document, Misuse, Show
+from pi_session_mcp.cli.outcome import Command, Document, Misuse, always
 from pi_session_mcp.cli.streams import MAX_COLUMNS, MIN_COLUMNS
 from pi_session_mcp.errors import ExitStatus
 
@@ -142,14 +142,14 @@ def parse(arguments: Sequence[str]) -> Command:
     except _ChosenError as chosen:
         return chosen.command
     except typer.TyperException as misunderstood:
-        return _always(_misuse(misunderstood))
+        return always(_misuse(misunderstood))
     except SystemExit as ended:
         parsed = ended.code
     if callable(parsed):
         return _as_command(parsed)
     if parsed == ExitStatus.INTERRUPTED:  # what Typer makes of the interrupt that the boundary waits for
         raise KeyboardInterrupt
-    return _always(_document(said.getvalue(), arguments))
+    return always(_document(said.getvalue(), arguments))
 
 
 _DOCUMENTS: Final = frozenset({"-h", "--help", "--version", "--install-completion", "--show-completion"})
@@ -215,13 +215,6 @@ def _root(
 
 def _as_command(parsed: Any) -> Command:
     command: Command = parsed
-    return command
-
-
-def _always(answer: Answer) -> Command:
-    def command(_show: Show) -> Answer:
-        return answer
-
     return command
 
 

@@ -10,6 +10,7 @@ import typer
 from pi_session_mcp.cli import operator_file
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Line, Mark, Outcome, Say, Show
+from pi_session_mcp.platform.paths import working_directory
 
 if TYPE_CHECKING:
     from pi_session_mcp.runtime.overrides import Asked
@@ -80,7 +81,7 @@ def _install(show: Show) -> Answer:
     if isinstance(asked, Outcome):
         return asked
     with show.working(_PHASES["checking"]) as say:
-        untrusted = tuple(untrusted_directories(asked, operator_file.working_directory()))
+        untrusted = tuple(untrusted_directories(asked, working_directory()))
         result = run(Installer(environ=os.environ, untrusted=untrusted, watch=_watcher(say)))
     return _installed(result)
 
@@ -92,7 +93,7 @@ def _status(show: Show) -> Answer:
     if isinstance(asked, Outcome):
         return asked
     with show.working("Looking for Node and the Pi SDK"):
-        seen = look(asked, os.environ, operator_file.working_directory())
+        seen = look(asked, os.environ, working_directory())
     return _seen(seen)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Block, Command, Facts, Line, Mark, Misuse, Outcome, Show
+from pi_session_mcp.platform.paths import working_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,15 +126,8 @@ def _result(operation: Operation, targets: list[Target], doctor: _Doctor) -> Res
 
     adopt_orphans()
     names = frozenset(str(tool["name"]) for tool in TOOLS)
-    inputs = SetupInputs(environ=os.environ, cwd=_cwd(), doctor_is_clean=doctor.allows, tools=names)
+    inputs = SetupInputs(environ=os.environ, cwd=working_directory(), doctor_is_clean=doctor.allows, tools=names)
     return run(operation, targets, inputs)
-
-
-def _cwd() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.devnull)  # it was deleted: nothing can run there, and nothing below it is anybody's project
 
 
 class _Doctor:

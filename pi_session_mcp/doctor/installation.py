@@ -62,11 +62,9 @@ class Installation:
     @classmethod
     def here(cls) -> Installation:
         """This process's own."""
-        try:
-            cwd = Path.cwd()
-        except OSError:
-            cwd = Path(os.devnull)  # it was deleted, or lies behind a closed door: a place that nothing is below
-        return cls(os.environ, cwd)
+        from pi_session_mcp.platform.paths import working_directory
+
+        return cls(os.environ, working_directory())
 
     @cached_property
     def package(self) -> Package | Unseen:

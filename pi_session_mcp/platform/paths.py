@@ -21,6 +21,14 @@ def home_directory(environ: Mapping[str, str]) -> Path | None:
     return _usable(environ.get("HOME", "")) or _usable(_home_in_user_database())
 
 
+def working_directory() -> Path:
+    """Where this process runs. If that was deleted or cannot be entered: a place that nothing is below."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)
+
+
 def fixed_data_directory(home: Path, *, platform: str = sys.platform) -> Path:
     """Our data directory below `home`.
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from pi_session_mcp.host.process import Launch
 from pi_session_mcp.host.variables import host_variables
+from pi_session_mcp.platform.paths import working_directory
 from pi_session_mcp.runtime.locate import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from pi_session_mcp.config.model import Configuration
 
@@ -27,7 +28,7 @@ class Inherited:
     @classmethod
     def here(cls) -> Self:
         """As they are now."""
-        return cls(dict(os.environ), _working_directory())
+        return cls(dict(os.environ), working_directory())
 
 
 def launcher(configuration: Configuration, inherited: Inherited) -> Callable[[], Launch]:
@@ -41,11 +42,3 @@ def launcher(configuration: Configuration, inherited: Inherited) -> Callable[[],
         return Launch(found.node, found.sdk_entry, found.sdk_bundle, found.compile_cache, environment)
 
     return prepare
-
-
-def _working_directory() -> Path:
-    """Where the client started us; a place that nothing is below if that was deleted, or lies behind a closed door."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.devnull)
