@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pi_session_mcp.platform.filesystem import has_trusted_locks
 from pi_session_mcp.platform.lock import attempt_here
+from pi_session_mcp.platform.supported import SUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,4 +28,4 @@ class System:
 
 def this_system() -> System:
     """The system that we run on."""
-    return System(sys.platform in {"linux", "darwin"}, attempt_here, has_trusted_locks)
+    return System(sys.platform in SUPPORTED, attempt_here, has_trusted_locks)
