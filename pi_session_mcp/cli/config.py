@@ -1,4 +1,4 @@
-"""`pi-session-mcp config`: the operator's file, its place of error and its rules. `config init` has its own module."""
+"""`pi-session-mcp config check` and `config schema`; `config init` has a module of its own."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Final
 
 import typer
 
-from pi_session_mcp.cli import config_init, operator_file
-from pi_session_mcp.cli.operator_file import refusal
+from pi_session_mcp.cli import operator_file
 from pi_session_mcp.cli.options import JsonOption
 from pi_session_mcp.cli.outcome import Answer, Command, Document, Facts, Line, Mark, Outcome, Show
 from pi_session_mcp.errors import ExitStatus
-
-__all__ = ["group", "refusal"]
 
 HELP: Final = """Write, check or explain the configuration.
 
@@ -43,8 +40,7 @@ Example:
 
 
 def group(app: typer.Typer) -> typer.Typer:
-    """`app` with this group's commands."""
-    app.command("init", help=config_init.HELP)(config_init.init)
+    """`app` with the commands of this module."""
     app.command("check", help=_CHECK_HELP)(check)
     app.command("schema", help=_SCHEMA_HELP)(schema)
     return app

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pi_session_mcp import __version__
-from pi_session_mcp.cli import config, demo, doctor, extensions, install_completion, runtime, serve, setup
+from pi_session_mcp.cli import config, config_init, demo, doctor, extensions, install_completion, runtime, serve, setup
 from pi_session_mcp.cli.grammar import read
 from pi_session_mcp.cli.outcome import Command, Document, Misuse, always
 from pi_session_mcp.cli.streams import MAX_COLUMNS, MIN_COLUMNS
@@ -121,7 +121,9 @@ def build() -> typer.Typer:
     app.command("serve", help=serve.HELP)(serve.serve)
     app.command("doctor", help=doctor.HELP)(doctor.doctor)
     app.add_typer(runtime.group(new_app(runtime.HELP)), name="runtime")
-    app.add_typer(config.group(new_app(config.HELP)), name="config")
+    configuration = new_app(config.HELP)
+    configuration.command("init", help=config_init.HELP)(config_init.init)
+    app.add_typer(config.group(configuration), name="config")
     app.add_typer(extensions.group(new_app(extensions.HELP)), name="extensions")
     app.command("setup", help=setup.HELP)(setup.setup)
     app.command("demo", help=demo.HELP)(demo.demo)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pi_session_mcp.cli.config import refusal
+from pi_session_mcp.cli.operator_file import refusal
 from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.rules import Rule
