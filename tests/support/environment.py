@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from pi_session_mcp.runtime.install import Installer, install
@@ -10,6 +11,7 @@ from pi_session_mcp.runtime.locate import Runtime, locate
 from tests.support.runtimes import Wishes
 
 
+@cache  # whether what is installed is whole is found out by loading the SDK
 def ensure_installed() -> Runtime:
     """The installed runtime; installs it first where there is none. Not for a test that runs an event loop.
 

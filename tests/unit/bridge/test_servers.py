@@ -261,7 +261,7 @@ async def test_connections_leave_no_descriptor(bench: Bench) -> None:
     async with bench.session(servers):
         pass
     before = len(os.listdir("/dev/fd"))
-    for _ in range(20):
+    for _ in range(5):
         async with bench.session(servers) as session:
             await Calls(session).result("mcp_library_echo")
     assert len(os.listdir("/dev/fd")) == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +12,8 @@ from pi_session_mcp.config.errors import ConfigError
 from pi_session_mcp.config.load import config_path_for_operator, config_path_for_server, load
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.doctor.checks import examine
-from pi_session_mcp.doctor.installation import Installation
 from pi_session_mcp.doctor.subjects.configuration import CONFIG_INVALID
+from tests.support.installation import Installation
 from tests.unit.config.given import (
     a_coding_profile,
     a_document,
@@ -103,13 +102,12 @@ def test_every_rule_is_broken_here() -> None:
 
 @pytest.mark.parametrize("rule", BREACHES, ids=lambda rule: rule.name.lower())
 def test_each_rule_is_reported_alike_by_doctor_config_check_and_serve(rule: Rule, tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_bytes(to_bytes(BREACHES[rule]))
-    environ = {"PI_SESSION_MCP_CONFIG": str(path), "HOME": str(tmp_path), "PATH": os.defpath}
+    here = Installation(tmp_path)
+    here.config.write_bytes(to_bytes(BREACHES[rule]))
 
-    at_start = _refusal(config_path_for_server(environ)).to_report()
-    checked = refusal(_refusal(config_path_for_operator(environ, tmp_path))).members
-    (found,) = (check for check in examine(Installation(environ, tmp_path)).checks if check.row is CONFIG_INVALID)
+    at_start = _refusal(config_path_for_server(here.environ)).to_report()
+    checked = refusal(_refusal(config_path_for_operator(here.environ, here.cwd))).members
+    (found,) = (check for check in examine(here.examined()).checks if check.row is CONFIG_INVALID)
 
     members = found.members()
     assert members["rule"] == rule.value
