@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from pi_session_mcp.config.checks import ENTRY_BY_ENTRY, SEALED, broken, matching, no_entries, only, repeats, sized
 from pi_session_mcp.config.pointer import ALIAS_PATTERN, Breach
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.terms import pin
+from pi_session_mcp.terms.pin import Pin
 from pi_session_mcp.terms.selection import Selection, ThinkingLevel
 from pi_session_mcp.terms.tool_names import exposed_name
 
@@ -51,12 +52,8 @@ def _selectable(text: str) -> bool:
     return plain and 1 <= len(text) <= 256
 
 
-def _is_pin(text: str) -> bool:
-    try:
-        pin.parse(text)
-    except ValueError:
-        return False
-    return True
+def _pin_of(text: object) -> object:
+    return pin.parse(text) if isinstance(text, str) else text
 
 
 Alias: TypeAlias = Annotated[str, only(Rule.ALIAS, matching(ALIAS_PATTERN)), _text(ALIAS_PATTERN)]
@@ -72,7 +69,7 @@ Command: TypeAlias = Annotated[str, only(Rule.COMMAND, matching(_COMMAND)), _tex
 Argument: TypeAlias = Annotated[str, only(Rule.ARGUMENT, matching(_ARGUMENT)), _text(_ARGUMENT)]
 RemoteName: TypeAlias = Annotated[str, only(Rule.REMOTE_NAME, matching(_REMOTE_NAME)), _text(_REMOTE_NAME)]
 SelectedName: TypeAlias = Annotated[str, AfterValidator(str.strip), only(Rule.SELECTION, _selectable), _text(_TRIMMED)]
-PinText: TypeAlias = Annotated[str, only(Rule.PIN, _is_pin), _text(pin.PIN_PATTERN, **_PIN_LENGTH)]
+ExactPin: TypeAlias = Annotated[Pin, BeforeValidator(_pin_of), only(Rule.PIN), _text(pin.PIN_PATTERN, **_PIN_LENGTH)]
 Flag: TypeAlias = Annotated[bool, only(Rule.TRUE_OR_FALSE)]
 
 PermissionProfile: TypeAlias = Literal["read-only", "coding"]
@@ -161,7 +158,7 @@ _WHEN_READ_ONLY: Final[dict[str, Any]] = {
 
 
 class ExecutionProfile(Strict):
-    """What a session of this profile runs as. `provider` and `model` are trimmed; `extensions` are pins, as written."""
+    """What a session of this profile runs as. `provider` and `model` are trimmed; `extensions` are its pins."""
 
     model_config = ConfigDict(json_schema_extra=_WHEN_READ_ONLY)
 
@@ -186,7 +183,7 @@ class ExecutionProfile(Strict):
         Field(default_factory=no_entries, json_schema_extra={"maxProperties": MAX_SERVERS}),
     ]
     extensions: Annotated[
-        tuple[PinText, ...],
+        tuple[ExactPin, ...],
         sized(tuple, Rule.TOO_MANY_PINS, lambda size: size <= MAX_PINS),
         Field(json_schema_extra={"maxItems": MAX_PINS}),
     ] = ()
@@ -224,7 +221,7 @@ class ExecutionProfile(Strict):
         return repeats(exposed)
 
     def _pin_breaches(self) -> list[Breach]:
-        packages = [pin.parse(text).name for text in self.extensions]
+        packages = [one.name for one in self.extensions]
         return repeats(
             [(name, Breach(("extensions", index), Rule.PACKAGE_TWICE)) for index, name in enumerate(packages)]
         )

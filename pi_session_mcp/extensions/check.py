@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pi_session_mcp.errors import Code
 from pi_session_mcp.extensions.outcomes import OK, VERDICTS, Condition, Fault
 from pi_session_mcp.extensions.resolve import Place, judge
-from pi_session_mcp.terms import pin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,11 +49,8 @@ class Finding:
 def check(configuration: Configuration, agent_directory: Path) -> tuple[Finding, ...]:
     """One finding for each pin of each profile, sorted by profile and then package. Reads files only."""
     place = place_of(configuration, agent_directory)
-    pinned = [
-        (alias, pin.parse(text))
-        for alias, profile in configuration.execution_profiles.items()
-        for text in profile.extensions
-    ]
+    profiles = configuration.execution_profiles
+    pinned = [(alias, one) for alias, profile in profiles.items() for one in profile.extensions]
     found = {one: judge(one, place).condition for one in dict.fromkeys(one for _, one in pinned)}
     ordered = sorted(pinned, key=lambda one: (one[0], one[1].name))
     return tuple(Finding(alias, one, found[one]) for alias, one in ordered)

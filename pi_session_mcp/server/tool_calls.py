@@ -47,7 +47,7 @@ def capabilities(configuration: Configuration) -> dict[str, Any]:
                 "default": profile.default,
                 "permissionProfile": profile.permission_profile,
                 **profile.selection.to_json(),
-                "extensions": list(profile.extensions),
+                "extensions": [pin.written for pin in profile.extensions],
             }
             for alias, profile in sorted(configuration.execution_profiles.items())
         ],

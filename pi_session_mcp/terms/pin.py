@@ -27,6 +27,11 @@ class Pin:
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
 
+    @property
+    def written(self) -> str:
+        """The pin as the configuration has it."""
+        return f"npm:{self}"
+
 
 def parse(text: str) -> Pin:
     """Read one pin. Raises `ValueError`, which does not repeat the text, unless it is exactly that."""

@@ -125,12 +125,8 @@ def _look(here: Installation) -> tuple[Pinned, ...]:
 
 
 def _without_files(loaded: Configuration, status: str | None) -> tuple[Pinned, ...]:
-    from pi_session_mcp.terms import pin
-
     profiles = loaded.execution_profiles.items()
-    return tuple(
-        Pinned(alias, pin.parse(text).name, status) for alias, profile in profiles for text in profile.extensions
-    )
+    return tuple(Pinned(alias, pin.name, status) for alias, profile in profiles for pin in profile.extensions)
 
 
 def _resolved(loaded: Configuration, agent_directory: Path) -> tuple[Pinned, ...]:

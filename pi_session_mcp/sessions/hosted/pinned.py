@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from pi_session_mcp.errors import Code, Refusal, Stage
 from pi_session_mcp.extensions.resolve import Place, Resolved, confirm_unchanged, resolve_all
 from pi_session_mcp.sessions.hosted.reading import read_within
-from pi_session_mcp.terms import pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,8 +32,8 @@ class PinnedExtensions:
         if not profile.extensions:
             return cls()
         found = place()
-        pins = [pin.parse(text) for text in profile.extensions]
-        return cls(await _reading(partial(resolve_all, pins, found), Stage.EXTENSION_RESOLVE, within_s), found)
+        resolve = partial(resolve_all, profile.extensions, found)
+        return cls(await _reading(resolve, Stage.EXTENSION_RESOLVE, within_s), found)
 
     async def confirm_unchanged(self, *, within_s: float) -> None:
         """Raise `Refusal(EXTENSION_VERSION_MISMATCH)` if a file is not the one that was resolved."""

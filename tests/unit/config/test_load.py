@@ -19,6 +19,7 @@ from pi_session_mcp.config.model import ExecutionProfile, Grant, McpServer, Runt
 from pi_session_mcp.config.operator_environment import Environment
 from pi_session_mcp.config.rules import Rule
 from pi_session_mcp.errors import ConfigCode
+from pi_session_mcp.terms.pin import Pin
 from pi_session_mcp.terms.tool_names import exposed_name
 from tests.unit.config.given import a_coding_profile, a_document, a_profile, a_server, accepted, to_bytes
 
@@ -54,7 +55,7 @@ def test_everything_in_the_file_is_there() -> None:
         thinking_level="off",
         file_access="workspace",
         mcp_servers={"kb": server},
-        extensions=("npm:a@1.0.0",),
+        extensions=(Pin("a", "1.0.0"),),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pi_session_mcp.config.model import Configuration, ExecutionProfile, RuntimeOverride
 from pi_session_mcp.extensions.check import check
 from pi_session_mcp.extensions.outcomes import VERDICTS, Condition
+from pi_session_mcp.terms.pin import parse
 from tests.support.extensions import install_package
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ COMMON: dict[str, Any] = {"provider": "p", "model": "m", "thinking_level": "off"
 
 def configuration(workspace: Path, **pins: tuple[str, ...]) -> Configuration:
     profiles = {
-        alias: ExecutionProfile(permission_profile="coding", extensions=extensions, **COMMON)
+        alias: ExecutionProfile(permission_profile="coding", extensions=tuple(map(parse, extensions)), **COMMON)
         for alias, extensions in pins.items()
     }
     return Configuration(
