@@ -1,4 +1,4 @@
-"""The boundary of the command line: whatever happens inside, a caller gets text, one exit status, and no traceback."""
+"""The outermost part of the command line: a caller always gets text and one exit status, and never a traceback."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _SENTENCES: Final = {
 
 
 _GROUPS: Final[tuple[list[str], ...]] = ([], ["config"], ["extensions"], ["runtime"])
-"""Who names no command wants to know which there are. With `--json` that is a misuse: a program has left it out."""
+"""A person who names no command wants the list of commands. With `--json` a program forgot the command: a misuse."""
 
 
 class _Asked:
-    """Whether SIGTERM came; it travels as Ctrl-C does, so that every cleanup knows only one way to be interrupted."""
+    """Whether SIGTERM came. It is raised as Ctrl-C is, so that cleanups have only one kind of interrupt to handle."""
 
     def __init__(self) -> None:
         self.to_terminate = False
 
     def listen(self) -> None:
-        """From now on a signal is an exception, for there may be something to end. One that is ignored stays so."""
+        """From now on a signal raises, since there may be something to end. An ignored signal stays ignored."""
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
@@ -44,7 +44,7 @@ class _Asked:
 
     def _terminate(self, _number: int, _frame: FrameType | None) -> None:
         self.to_terminate = True
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a command that a script put into the background
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script's background command
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say_nothing(_unraisable: object) -> None:
-    """What nobody can catch, such as an interrupt inside a finalizer, would be printed with paths."""
+    """Python would print what no code can catch, such as an interrupt in a finalizer, with the paths of a traceback."""
 
 
 def _run(command: Command, arguments: list[str]) -> int:
@@ -93,7 +93,7 @@ def _run(command: Command, arguments: list[str]) -> int:
 
 def _command(arguments: list[str]) -> Command:
     if [argument for argument in arguments if argument != "--json"] == ["doctor"]:
-        # Not through the grammar: the doctor must come when another command's module is missing.
+        # Not through the grammar: the doctor must work when the module of another command is missing.
         from pi_session_mcp.cli.doctor_report import examine
 
         return examine
@@ -130,7 +130,7 @@ def _tell(answer: Answer) -> None:
 
 
 def _wants_report(arguments: list[str]) -> bool:
-    """Whether the caller asked for JSON, decided before parsing so that a usage error is JSON as well."""
+    """Whether the caller asked for JSON. This is decided before parsing, so that a usage error is JSON as well."""
     return "--json" in arguments
 
 
@@ -148,13 +148,13 @@ def _fail(arguments: list[str], status: ExitStatus, code: str) -> int:
 
 
 def _leave_at_signals() -> None:
-    """The answer is there and its reader may be slow: who is interrupted now has nothing to add to what is written."""
+    """From now on a signal ends the process at once: the answer exists, and its reader may be slow."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
 
 def _be_deaf() -> None:
-    """We are ending already: a second signal must not interrupt the goodbye."""
+    """Ignore further signals: the program is ending already, and a second signal must not interrupt its last words."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Questions to a person at a terminal: asked on standard error, so that standard output stays the command's answer."""
+"""Questions to a person at a terminal. They go to standard error: standard output is for the command's answer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MAX_CHOICES: Final = 60
-"""As many as a terminal scrolls back without trouble; of more, a part of the name is asked for."""
+"""How many names are listed. When there are more, the person is asked for a part of the name."""
 
 
 def somebody_is_there() -> bool:
-    """Whether a question would be seen and could be answered."""
+    """Whether a person could see a question and answer it."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
@@ -34,7 +34,7 @@ def ask(question: str, default: str | None = None) -> str | None:
 
 
 def _line(prompt: str) -> str:
-    """What is typed until Enter; after an interrupt, what is said next begins on a line of its own."""
+    """What is typed until Enter. An interrupt adds a line break, so that the next text begins on a new line."""
     try:
         write_err(prompt)
         return sys.stdin.readline()
@@ -48,8 +48,8 @@ def choose(
 ) -> str | None:
     """One of `names`, by its number or its name. `None`: no answer will come.
 
-    Another name counts when it is said twice in a row: it may be right, and is more often misspelt. `doubted` was said
-    once already. A part of names shows those that have it.
+    A name that is not among them may be right, but is more often misspelt. So it counts only when it is typed twice in
+    a row; `doubted` was given once already. Typing a part of a name lists the names that have it.
     """
     shown = _alike(doubted, names) if doubted else tuple(names)
     while True:
@@ -73,6 +73,6 @@ def _show(names: Sequence[str], of: int) -> None:
 
 
 def _alike(text: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names that have `text` in them, else those that are spelt alike, else all."""
+    """The names that contain `text`; if none does, those with a similar spelling; if there is none, all."""
     having = tuple(name for name in names if text.lower() in name.lower())
     return having or nearest(text, names) or tuple(names)

@@ -1,7 +1,7 @@
 """Completion scripts for bash, zsh and fish, made from the command line's tree. Pure.
 
-They are complete in themselves: a press of the Tab key starts no Python. Typer's own scripts would start this program
-for each, and in bash they lose targets such as `claude-code:user`, because bash takes a colon for the end of a word.
+The scripts hold everything that they need: pressing Tab starts no Python. Typer's own scripts would start this program
+each time. In bash they also lose targets such as `claude-code:user`, because bash takes a colon for the end of a word.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def bash(root: Node) -> str:
 
 
 def zsh(root: Node) -> str:
-    """The script for zsh; it may be sourced after `compinit`, or lie in `fpath` as `_pi-session-mcp`."""
+    """The script for zsh: to be sourced after `compinit`, or to be put into `fpath` as `_pi-session-mcp`."""
     valued = "".join(
         f"        {_quoted(place)}) {_zsh_value(option)}; return ;;\n" for place, option in _options_with_values(root)
     )
@@ -134,7 +134,7 @@ SCRIPTS: Final[dict[str, tuple[str, Callable[[Node], str]]]] = {
     "fish": ("pi-session-mcp.fish", fish),
     "zsh": ("_pi-session-mcp", zsh),
 }
-"""For each shell the name that its script has in a directory of scripts, and what writes it."""
+"""For each shell, the file name of its script and the function that writes it."""
 
 
 def _where(node: Node) -> str:
@@ -218,7 +218,7 @@ def _all_quoted(words: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text` for each of the three shells. Ours have neither quotes nor backslashes that fish reads otherwise."""
-    if "'" in text:  # a help text's apostrophe; the three shells disagree about escaping it
+    """`text` in quotes, for any of the three shells. Our texts have no quotes or backslashes to escape."""
+    if "'" in text:  # an apostrophe in a help text: each of the three shells escapes it in another way
         text = text.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
     return f"'{text}'"

@@ -78,7 +78,7 @@ def complete_level(incomplete: str) -> list[str]:
 
 
 def complete_file() -> list[str]:
-    """Any file of this machine; the shells know them best."""
+    """Any file of this machine, which the shell completes itself."""
     from pi_session_mcp.cli.grammar import FILES
 
     return [FILES]
@@ -157,7 +157,7 @@ def _initial(
 
 
 def _place(wanted: Wanted) -> tuple[Path, bool]:
-    """The file to write, absolute, and whether it is the one at the default place, whose directory may be made."""
+    """The absolute path of the file to write, and whether it is the default place, whose directory may be created."""
     from pi_session_mcp.config.place import default_place
 
     if wanted.output:
@@ -171,7 +171,7 @@ def _place(wanted: Wanted) -> tuple[Path, bool]:
 
 
 def _expanded(written: str) -> Path:
-    """With the home directory for `~`, which the shell leaves as it is in `--output=~/pi.json`."""
+    """The path with the home directory in place of `~`: the shell does not replace it in `--output=~/pi.json`."""
     try:
         return Path(written).expanduser()
     except RuntimeError:  # there is no such user, or no home
@@ -179,7 +179,7 @@ def _expanded(written: str) -> Path:
 
 
 def _is_read_by_commands(path: Path) -> bool:
-    """Whether the file that was written is where the other commands look, as things are in this shell."""
+    """Whether the other commands, with the variables of this shell, read the file that was written."""
     from pi_session_mcp.config.place import place_to_read
 
     read = place_to_read(os.environ.get(VARIABLE, ""), os.environ, Path.cwd())
@@ -187,7 +187,7 @@ def _is_read_by_commands(path: Path) -> bool:
 
 
 def _known() -> tuple[Known, Path | None]:
-    """What Pi knows, and its agent directory where a variable names it: clients do not pass that on."""
+    """What Pi knows. Its agent directory too if a variable names it: clients do not pass that variable on."""
     from pi_session_mcp.runtime.known_models import known_models
 
     place = _agent_directory(os.environ)
@@ -196,7 +196,7 @@ def _known() -> tuple[Known, Path | None]:
 
 
 def _agent_directory(environ: Mapping[str, str]) -> Path | None:
-    """Pi's, as these variables say; `None` when Pi could not be told of any."""
+    """Pi's agent directory according to these variables; `None` when there is none that Pi could be told."""
     from pi_session_mcp.errors import Refusal
     from pi_session_mcp.runtime.agent_directory import agent_directory
     from pi_session_mcp.runtime.overrides import NothingAsked
@@ -222,7 +222,7 @@ def _sdk() -> Path | None:
 def _workspaces(named: tuple[str, ...], directory: Path, *, asking: bool) -> dict[str, Path]:
     """Aliases with their directories. Raises `Stop`, or `ConfigError` for what no configuration may have.
 
-    That is judged here, by a configuration that selects nothing of this machine, before anything more is asked.
+    The rules are tried here, on a configuration with a made-up model, before the person is asked anything more.
     """
     from pi_session_mcp.config.initial import text_of
     from pi_session_mcp.config.load import interpret
@@ -261,7 +261,7 @@ def _asked_workspace() -> tuple[str, Path]:
 
 
 def _directory(written: str) -> Path | None:
-    """The directory, absolute. The shell expands no `~` after `=`, so it is done here."""
+    """The absolute path of the directory. The shell does not expand a `~` after `=`, so this function does."""
     try:
         path = Path(os.path.normpath(Path.cwd() / Path(written).expanduser()))
         return path if written and path.is_dir() and utf8_text(path) is not None else None

@@ -38,7 +38,7 @@ def _run(show: Show) -> Answer:
             working.enter_context(show.working(name))
 
         def end(step: DemoStep) -> None:
-            working.close()  # the spinner and the step would write over each other
+            working.close()  # otherwise the spinner and the step write over each other
             _show_step(show, step)
 
         return _outcome(run(end, begin))
@@ -50,7 +50,7 @@ def _show_step(show: Show, step: DemoStep) -> None:
 
 
 def _outcome(report: DemoReport) -> Outcome:
-    """Success only if there were steps and every one of them was seen to happen."""
+    """A success only if there were steps and each of them was seen to happen."""
     seen = sum(step.ok for step in report.steps)
     ok = 0 < len(report.steps) == seen
     if ok:

@@ -1,4 +1,4 @@
-"""The doctor's report in both forms. Imports neither Typer nor any other command, so that it works without them."""
+"""The doctor's report, as text and as JSON. It must work without Typer and other commands, so it imports neither."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORST_LAST: Final = (Severity.OK, Severity.WARNING, Severity.ERROR)
 
 
 def examine(show: Show) -> Answer:
-    """Look, decide, report."""
+    """Examine this installation and report."""
     from pi_session_mcp.doctor.checks import examine as examined
     from pi_session_mcp.doctor.installation import Installation
 
@@ -27,12 +27,12 @@ def examine(show: Show) -> Answer:
 
 
 def outcome(report: Report) -> Outcome:
-    """The report as an outcome: the same checks for a program and for a person."""
+    """The report as an outcome: a program and a person get the same checks."""
     return Outcome(report.exit_status, report.members(), tuple(_blocks(report)))
 
 
 def _blocks(report: Report) -> Iterator[Block]:
-    """One group for each severity, the worst last, where a terminal still shows it; then the verdict."""
+    """One group for each severity, then the verdict. The worst group is last, where a terminal still shows it."""
     for severity in _WORST_LAST:
         group = report.of(severity)
         for check in group:

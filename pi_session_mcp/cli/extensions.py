@@ -1,4 +1,4 @@
-"""`pi-session-mcp extensions check`: the configured pins against what Pi has installed."""
+"""`pi-session-mcp extensions check`: compares the pins of the configuration with what Pi has installed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(*, _json: JsonOption = False) -> Command:
 
 
 def _extensions() -> None:
-    """Keeps a group of one command a group."""
+    """With this callback Typer keeps `extensions` a group, although it has only one command."""
 
 
 def _check(_show: Show) -> Answer:

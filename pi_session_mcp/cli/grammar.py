@@ -1,4 +1,4 @@
-"""The command line's tree as plain values, read from Typer's: for completions and the manual."""
+"""The tree of commands as plain values, read from Typer. Completions and the manual page are made from it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FILES: Final = "<files>"
-"""Stands among the values of an option or operand for any path of this machine."""
+"""A value of an option or operand that stands for any path of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `values` are what may follow it, if anything is known of that."""
+    """One option. `values` are what may follow it, where that is known."""
 
     name: str
     help: str
@@ -26,7 +26,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One command. `path` are the words after the program's name; `operands` what may stand after them."""
+    """One command. `path` is the words after the program's name; `operands` are what may follow them."""
 
     path: tuple[str, ...]
     short: str

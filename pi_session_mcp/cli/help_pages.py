@@ -1,6 +1,6 @@
-"""Help pages as they were laid out when the program was made: asking for help should not cost what parsing costs.
+"""Help pages, laid out when the program was built: so help is shown without loading the parser.
 
-`help.json` is written by tools/generate.py from the grammar itself, for a few widths.
+`tools/generate.py` writes `help.json` from the parser, for a few widths.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ WIDTHS: Final = (80, 60, 40)
 
 
 def page(arguments: Sequence[str], columns: int) -> str | None:
-    """The page that `arguments` ask for, no wider than `columns`; `None` where only the grammar can tell."""
+    """The page that `arguments` ask for, no wider than `columns`; `None` when the parser has to decide."""
     words = [argument for argument in arguments if argument != "--json"]
     if words[-1:] not in (["--help"], ["-h"]):
         return None
     width = next((width for width in WIDTHS if width <= columns), WIDTHS[-1])
     try:
         pages: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))[str(width)]
-    except (OSError, ValueError, KeyError):  # a damaged installation: the grammar still knows
+    except (OSError, ValueError, KeyError):  # a damaged installation: the parser can still make the page
         return None
     return pages.get(" ".join(words[:-1]))

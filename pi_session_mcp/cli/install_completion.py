@@ -1,4 +1,4 @@
-"""`--install-completion` and `--show-completion`: the scripts of `completion`, put where the shells look for them."""
+"""`--install-completion` and `--show-completion`: writes or prints the scripts of `completion`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 SHELLS: Final = tuple(sorted(SCRIPTS))
 
 _ZSH_LINE: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
-"""Word for word what other programs that are made with Typer add, so that all of them need it once."""
+"""The very line that other programs made with Typer add, so that one line serves all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where one shell finds a script: the file, and the line of the start file that leads there, if it needs one."""
+    """Where a shell finds a script: the file, and the line that its start file needs for that, if any."""
 
     script: Path
     start_file: Path | None = None
@@ -90,7 +90,7 @@ def _place(shell: str, home: Path, environ: Mapping[str, str]) -> _Place:
         return _Place(home / ".zfunc" / name, _base(environ, "ZDOTDIR", home) / ".zshrc", _ZSH_LINE)
     data = _base(environ, "XDG_DATA_HOME", home / ".local" / "share")
     script = data / "bash-completion" / "completions" / "pi-session-mcp"
-    # Where the bash-completion package is at work the file alone would do; the line is for everybody else.
+    # With the bash-completion package the file is enough; without it, bash needs the line.
     quoted = shlex.quote(str(script))
     return _Place(script, home / ".bashrc", f"[ -r {quoted} ] && . {quoted}")
 
@@ -101,7 +101,7 @@ def _base(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
 
 
 def _put(place: _Place, text: str) -> str | None:
-    """Write the script and lead there; the name of the start file if that was changed. Raises `OSError`."""
+    """Write the script, and the line in the start file. The name of that file if it was changed. Raises `OSError`."""
     from pi_session_mcp.platform.files import write_durably
 
     place.script.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def _put(place: _Place, text: str) -> str | None:
 
 
 def _append_once(start_file: Path, line: str) -> bool:
-    """Whether `line` had to be added. The file is only ever appended to: it may be a link, and it is not ours."""
+    """Whether `line` had to be added. The file belongs to the person and may be a link, so it is only appended to."""
     before = start_file.read_bytes() if start_file.exists() else b""
     if line.encode() in before.splitlines():
         return False
@@ -123,7 +123,7 @@ def _append_once(start_file: Path, line: str) -> bool:
 
 
 def _current_shell(environ: Mapping[str, str]) -> str:
-    """The name of the shell that started us, else of the login shell."""
+    """The name of the shell that started this program, or else of the login shell."""
     try:
         from shellingham import ShellDetectionFailure, detect_shell  # type: ignore[import-untyped]  # Typer brings it
     except ImportError:

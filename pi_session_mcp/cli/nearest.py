@@ -1,4 +1,4 @@
-"""The names that somebody who misspelt one may have meant. Pure."""
+"""The names that a misspelt name may stand for. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 _MAX_NAMES: Final = 3
 _LIKENESS: Final = 0.65
 _MAX_CHARACTERS: Final = 256
-"""Longer words are nobody's spelling, and comparing them takes long."""
+"""A longer word is no misspelt name, and comparing it takes long."""
 
 
 def nearest(word: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that begin with `word`, else those that are spelt most like it, the best first; none when none is.
+    """The names that begin with `word`; if there are none, those with the most similar spelling, the best first.
 
-    Neither capitals nor the dashes of an option count, nor does the group that a command of several words is in.
+    Capitals, the dashes of an option, and the group before a command of several words make no difference.
     """
-    from difflib import get_close_matches  # for those who misspell, not for everybody who starts the program
+    from difflib import get_close_matches  # only a misspelt word needs it, and the import takes time
 
     spelt: dict[str, str] = {}
     for name in names:

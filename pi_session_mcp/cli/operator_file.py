@@ -1,4 +1,4 @@
-"""The operator's configuration for the commands that read one: found, loaded, or refused in the same words."""
+"""Reading the operator's configuration, for all commands that need it: each refuses a bad file in the same words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Read:
 
 
 def read() -> Read | Outcome:
-    """The configuration that this process's variables or the default place lead to, or the outcome of a refusal."""
+    """The configuration that the environment names or that is at the default place; or the outcome of its refusal."""
     from pi_session_mcp.config.errors import ConfigError
     from pi_session_mcp.config.load import load, place_for_operator
 
@@ -39,14 +39,14 @@ def read() -> Read | Outcome:
 
 
 def read_if_any() -> Read | Outcome | None:
-    """The same for commands that can do without: `None` when no file is named and none is at the default place."""
+    """The same for commands that need no configuration: `None` when no file is named and the default place is empty."""
     seen = read()
     is_absent = isinstance(seen, Outcome) and seen.members["code"] == ConfigCode.PATH_REQUIRED.value
     return None if is_absent else seen
 
 
 def refusal(refused: ConfigError) -> Outcome:
-    """A configuration that could not be loaded: code, place and rule, never a value."""
+    """The outcome for a configuration that was refused: code, place and rule, never a value."""
     report = refused.to_report()
     place = () if report.get("pointer") == "" else (("place", refused.place),)
     blocks = (Line(Mark.FAILED, "invalid", refused.code.value), Facts((*place, ("rule", refused.rule))))

@@ -7,4 +7,4 @@ from typing import Annotated, TypeAlias
 import typer
 
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON report instead of text.")]
-"""Declared so that the option is known and explained; the boundary reads it before anything is parsed."""
+"""Typer needs it for the help text. What the option says is read before parsing, in `app`."""

@@ -1,7 +1,7 @@
-"""What a command found, before anyone decided how to show it. Pure.
+"""What a command found, before it is decided how to show it. Pure.
 
-A command answers with an `Outcome`; `render` turns it into text for a person or into the JSON report. Both are made
-from the same object, so a person is never told what the report would not say.
+A command answers with an `Outcome`, and `render` turns it into text for a person or into the JSON report. Both come
+from the same object, so the text says nothing that the report does not.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 SCHEMA_VERSION: Final = 1
-"""Version of the JSON reports' shape; raised when a member is removed or changes its meaning."""
+"""Version of the JSON reports. It is raised when a member is removed or changes its meaning."""
 
 
 class Mark(StrEnum):
-    """The state of one line; shown as a symbol beside the line's word, so that it survives without colour."""
+    """The state of one line, shown as a symbol beside a word, so that it can be read without colour."""
 
     OK = "ok"
     WARNING = "warning"
@@ -66,7 +66,7 @@ Block: TypeAlias = Line | Facts | Verbatim | Prose
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a command: its exit status, the members of its JSON report, and what a person sees.
+    """The result of a command: its exit status, the members of its JSON report, and what a person sees.
 
     `members` stand beside `schemaVersion`, `ok` and `exitCode` in the report. `blocks` are shown to a person after
     what the command showed while it ran.
@@ -79,9 +79,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Text that is itself what was asked for (a help text, a JSON Schema), written as it is.
+    """A text that was asked for as such (a help text, a JSON Schema). It is written as it is.
 
-    In a JSON report `reported`, or else the text, stands under `member`.
+    A JSON report has `reported`, or without it the text, as the member `member`.
     """
 
     text: str
@@ -92,9 +92,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """The command line was not understood: a fixed sentence, and the names that would have been.
+    """The command line was not understood: a fixed sentence, and the names that are valid there.
 
-    `nearest` are those of them that are spelt most like the word that was not understood, which is never repeated.
+    `nearest` are those with the most similar spelling. The word that was not understood is never repeated.
     """
 
     message: str
@@ -107,17 +107,17 @@ Answer: TypeAlias = Outcome | Document | Misuse
 
 
 Say: TypeAlias = Callable[[str], None]
-"""Replaces what a command says that it is busy with. Never blocks for long and never raises."""
+"""Changes what the command says it is busy with. Never blocks for long and never raises."""
 
 
 class Show(Protocol):
-    """What a command may do while it runs: show a block to a person, and say what it is busy with."""
+    """What a command may do while it runs: show a block to a person, or say what it is busy with."""
 
     def block(self, block: Block) -> None:
-        """Show `block` now, in the human form; nothing happens in the JSON form."""
+        """Show `block` now to a person. With `--json` this does nothing."""
 
     def working(self, what: str) -> AbstractContextManager[Say]:
-        """Show that `what` goes on (on stderr, only on a terminal) until the context ends; yields how to say more."""
+        """Say on a terminal (standard error) that `what` goes on, until the context ends. Yields a way to say more."""
 
 
 Command: TypeAlias = Callable[[Show], Answer]

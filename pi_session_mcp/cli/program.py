@@ -1,7 +1,7 @@
-"""The command line's grammar, with Typer: from arguments to a command that has not run yet.
+"""The parser of the command line, made with Typer: it turns arguments into a command that has not run yet.
 
-Typer only parses here. What it would print is caught and becomes a `Document`, what it would raise becomes a
-`Misuse`, so that one place decides about streams, exit statuses and JSON.
+Typer only parses. What it prints becomes a `Document`, and what it raises becomes a `Misuse`, so that one place, `app`,
+decides about streams, exit statuses and JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_LIMIT: Final = 1_000
 _UNBREAKABLE: Final = "\u2011"
 _HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 _TYPE: Final = re.compile(r" <list\[\w+\]>\Z")
-"""What Typer says of an argument behind its name, in Python's words."""
+"""What Typer writes behind the name of an argument: its Python type."""
 _HELP: Final = """Hand bounded work from a coding agent to sessions of the Pi coding agent.
 
 The operator writes down the workspaces, models and permissions in one JSON file, and the agent can change none of it.
@@ -44,13 +44,13 @@ Example:
 
 
 class _Copyable:
-    """Help in which nothing is broken at a hyphen, for what it names is copied; and misuse that says of what it is."""
+    """Help without line breaks at hyphens, since people copy names from it; and misuse that knows its command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # it is beside Typer's
+            rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # the other base class, Typer's, has it
         except typer.TyperException as misunderstood:
-            if getattr(misunderstood, "ctx", None) is None:  # so it is for a value that is missing or too much
+            if getattr(misunderstood, "ctx", None) is None:  # Typer leaves it out when a value is missing or surplus
                 misunderstood.ctx = ctx  # type: ignore[attr-defined]  # for `_misuse`
             raise
         return rest
@@ -86,7 +86,7 @@ class _App(typer.Typer):
 
 
 class _Group(_Copyable, TyperGroup):
-    """Tells what each command is for in a whole sentence; Typer cuts it off where the terminal is narrow."""
+    """Shows the whole sentence about each command. Typer would cut it off on a narrow terminal."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         try:
@@ -102,7 +102,7 @@ class _Group(_Copyable, TyperGroup):
 
 
 def new_app(help_text: str) -> typer.Typer:
-    """A Typer application or group with this program's settings."""
+    """A Typer application or group with the settings of this program."""
     return _App(
         cls=_Group,
         help=help_text,
@@ -110,12 +110,12 @@ def new_app(help_text: str) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
-        add_completion=False,  # ours need no Python at each press of a key, see `completion`
+        add_completion=False,  # our own scripts start no Python, see `completion`
     )
 
 
 def build() -> typer.Typer:
-    """The whole command line; each command is in a module of its own."""
+    """The whole command line. Each command has a module of its own."""
     app = new_app(_HELP)
     app.callback()(_root)
     app.command("serve", help=serve.HELP)(serve.serve)
@@ -131,9 +131,9 @@ def build() -> typer.Typer:
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """The command that `arguments` stand for; a misunderstanding is a command as well, which answers `Misuse`."""
+    """The command that `arguments` stand for. If they are not understood, the command answers `Misuse`."""
     if _DOCUMENTS.intersection(arguments):
-        # Every command explains itself in a report as well, also where `--json` is no option of its own.
+        # Any help text may be asked for with `--json`, also of a command that has no such option.
         arguments = [argument for argument in arguments if argument != "--json"]
     said, complaints = StringIO(), StringIO()
     try:
@@ -149,7 +149,9 @@ def parse(arguments: Sequence[str]) -> Command:
         parsed = ended.code
     if callable(parsed):
         return _as_command(parsed)
-    if parsed == ExitStatus.INTERRUPTED:  # what Typer makes of the interrupt that the boundary waits for
+    if (
+        parsed == ExitStatus.INTERRUPTED
+    ):  # Typer has turned the interrupt into a status, and `app` waits for the interrupt
         raise KeyboardInterrupt
     return always(_document(said.getvalue(), arguments))
 
@@ -158,7 +160,7 @@ _DOCUMENTS: Final = frozenset({"-h", "--help", "--version", "--install-completio
 
 
 class _ChosenError(Exception):
-    """Carries out of Typer the command that an option of the whole program stands for."""
+    """Raised to leave Typer with the command that an option of the whole program stands for."""
 
     def __init__(self, command: Command) -> None:
         super().__init__()
@@ -212,7 +214,7 @@ def _root(
         ),
     ] = None,
 ) -> None:
-    """Options that stand before every command."""
+    """The options before the command."""
 
 
 def _as_command(parsed: Any) -> Command:
@@ -221,7 +223,7 @@ def _as_command(parsed: Any) -> Command:
 
 
 def _misuse(misunderstood: typer.TyperException) -> Misuse:
-    """A fixed sentence and the valid names; never the word that was not understood, which may be anything."""
+    """A fixed sentence and the valid names. The word that was not understood may be anything, so it is not repeated."""
     context = getattr(misunderstood, "ctx", None)
     command = getattr(context, "command", None)
     path = getattr(context, "command_path", PROGRAM)
@@ -233,7 +235,7 @@ def _misuse(misunderstood: typer.TyperException) -> Misuse:
 
 
 def _nearest(misunderstood: typer.TyperException, command: Any, options: tuple[str, ...]) -> tuple[str, ...]:
-    """What may have been meant: an option of this command, or a command of this group or of a group in it."""
+    """What the person may have meant: an option of this command, or a command of this group or of a group in it."""
     from pi_session_mcp.cli.nearest import nearest
 
     option, word = getattr(misunderstood, "option_name", None), getattr(misunderstood, "unknown", None)
@@ -243,7 +245,7 @@ def _nearest(misunderstood: typer.TyperException, command: Any, options: tuple[s
 
 
 def _paths(group: Any, before: str = "") -> Iterator[str]:
-    """Every command of `group`, and behind them those of the groups in it, with the words that lead there."""
+    """Each command of `group`, then those of the groups in it, with all words that call it."""
     commands = getattr(group, "commands", {})
     yield from (before + name for name in commands)
     for name, command in commands.items():

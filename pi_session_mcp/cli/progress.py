@@ -1,4 +1,4 @@
-"""The two ways to show a command while it runs: to a person, or not at all because a report follows."""
+"""How a command is shown while it runs: to a person, or not at all when a JSON report follows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PersonStage:
     """Shows blocks on standard output as they come."""
 
     def block(self, block: Block) -> None:
-        """Write `block` at once, so that long work is followed step by step."""
+        """Write `block` at once, so that a person can follow long work step by step."""
         write_out(human_text((block,), form_of(sys.stdout, os.environ)))
 
     def working(self, what: str) -> AbstractContextManager[Say]:
@@ -33,7 +33,7 @@ class ReportStage:
     """Shows nothing on standard output: the JSON report is the only thing there."""
 
     def block(self, block: Block) -> None:
-        """Nothing: the block's content is in the report."""
+        """Do nothing: the report has the content of the block."""
 
     def working(self, what: str) -> AbstractContextManager[Say]:
         """A spinner with `what` on standard error, if that is a terminal."""
@@ -59,4 +59,4 @@ def _spinner(what: str) -> Iterator[Say]:
 
 
 def _say_nothing(what: str) -> None:
-    """Nobody is watching."""
+    """There is no terminal to say it on."""

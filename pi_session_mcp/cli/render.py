@@ -45,7 +45,7 @@ _MAX_NAMES: Final = 60
 
 
 def exit_status_of(answer: Answer) -> ExitStatus:
-    """The exit status that goes with `answer`."""
+    """The exit status of `answer`."""
     match answer:
         case Outcome() | Document():
             return answer.exit_status
@@ -55,18 +55,18 @@ def exit_status_of(answer: Answer) -> ExitStatus:
 
 
 def json_report(answer: Answer) -> str:
-    """`answer` as exactly one JSON object on one line, in ASCII, with its line end."""
+    """`answer` as one JSON object on one line, in ASCII, with a line end."""
     status = exit_status_of(answer)
     return _envelope(status, _members(answer))
 
 
 def failure_report(status: ExitStatus, code: str) -> str:
-    """The JSON object for a command that came to no answer."""
+    """The JSON object for a command that has no answer."""
     return _envelope(status, {"code": code})
 
 
 def human_text(blocks: Iterable[Block], form: Form) -> str:
-    """`blocks` laid out for a person, never wider than the form's columns."""
+    """`blocks` as text for a person, never wider than the form's columns."""
     from rich.console import Console
 
     page = StringIO()
@@ -96,13 +96,13 @@ def misuse_text(misuse: Misuse, form: Form) -> str:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """As many names as somebody would read; the report has them all."""
+    """As many names as a person would read. The report has all of them."""
     hidden = len(names) - len(names[:_MAX_NAMES])
     return ", ".join(names[:_MAX_NAMES]) + (f" and {hidden} more (--json lists all)" if hidden else "")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """`text` with everything that could steer a terminal, or hide, shown as `?`; characters of `keep` stay."""
+    """`text` with a `?` for each character that is invisible or could control a terminal, but for those in `keep`."""
     return "".join("?" if unicodedata.category(c) in _HIDDEN and c not in keep else c for c in text)
 
 

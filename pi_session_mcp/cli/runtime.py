@@ -98,7 +98,7 @@ def _status(show: Show) -> Answer:
 
 
 def _asked() -> Asked | Outcome:
-    """What the configuration says about the runtime; nothing when there is none, and its refusal when it is invalid."""
+    """What the configuration says about the runtime: nothing if there is none. If it is invalid, its refusal."""
     from pi_session_mcp.runtime.overrides import NothingAsked
 
     seen = operator_file.read_if_any()

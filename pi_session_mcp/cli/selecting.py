@@ -1,7 +1,7 @@
-"""Which provider, model and thinking level a first configuration names: by options, by what is clear, or by answers.
+"""Chooses provider, model and thinking level of a first configuration: by options, by answers, or as only one fits.
 
-A name that is in no list may be right (an extension can bring a provider) and is more often misspelt, so it counts only
-when it is said twice: by the option --allow-unlisted, or by typing it again.
+A name that is in no list may be right, since an extension can bring a provider, but it is more often misspelt. So it
+counts only when it is confirmed: by the option --allow-unlisted, or by typing it again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Stop(Exception):  # noqa: N818 - an answer, found inside
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the options say; `None` where they say nothing. `allow_unlisted`: that they mean what no list has."""
+    """What the options say; `None` where they say nothing. `allow_unlisted`: names that are in no list count, too."""
 
     provider: str | None
     model: str | None
@@ -47,7 +47,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One name to be chosen: all that are listed, those to offer first, the usual one, and the one that is clear."""
+    """One name to choose: all listed names, those to offer, the usual one, and the one to take without asking."""
 
     kind: str
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ class _Choice:
 
 
 def select(named: Named, known: Known, *, asking: bool) -> Selection:
-    """The whole selection; `asking` says whether somebody can be asked. Raises `Stop`."""
+    """The whole selection. `asking` says whether a person can be asked. Raises `Stop`."""
     if named.thinking_level not in (None, *THINKING_LEVELS):
         raise misuse(_NO_LEVEL, "thinking_level_invalid", "levels", THINKING_LEVELS, meant=named.thinking_level)
     if not known.has_catalogue and not named.allow_unlisted and not _lists(known, named):
@@ -68,27 +68,27 @@ def select(named: Named, known: Known, *, asking: bool) -> Selection:
 
 
 def misuse(complaint: str, code: str, title: str, names: tuple[str, ...], *, meant: str | None = None) -> Stop:
-    """A misuse with the names to choose from, and those that are spelt like what was `meant`."""
+    """A misuse with the valid names, and those whose spelling is similar to `meant`."""
     from pi_session_mcp.cli.nearest import nearest
 
     return Stop(Misuse(f"{complaint} {_TRY}", ((title, names),), code, nearest(meant, names) if meant else ()))
 
 
 def failed(code: str, remedy: str) -> Outcome:
-    """Something is in the way, and `remedy` says what to do about it."""
+    """The outcome when something is in the way. `remedy` says what to do about it."""
     blocks = (Line(Mark.FAILED, "failed", code), Facts((("do", remedy),)))
     return Outcome(ExitStatus.FAILURE, {"code": code, "remediation": remedy}, blocks)
 
 
 def _lists(known: Known, named: Named) -> bool:
-    """Whether the lists that there are have what is named, or anything to choose from."""
+    """Whether the lists have the names that were given, or, without these, any name to choose from."""
     providers = known.providers if named.provider is None else (named.provider,)
     models = [model.id for provider in providers for model in known.models(provider)]
     return bool(models) if named.model is None else named.model in models
 
 
 def _catalogue_missing() -> Stop:
-    """Without the runtime there is no list to compare with. A variable that leads nowhere would stop its install."""
+    """There is no list of names without the runtime. A variable whose file is missing would stop its install."""
     is_named = bool(os.environ.get(VARIABLE))
     command = f"{f'env -u {VARIABLE} ' if is_named else ''}pi-session-mcp runtime install"
     return Stop(failed("catalogue_missing", _INSTALL.format(command=command)))
@@ -109,7 +109,7 @@ def _model(known: Known, provider: str, *, asking: bool) -> _Choice:
 
 
 def _level(known: Known, provider: str, model: str, named: Named, *, asking: bool) -> str:
-    """Pi's own default where the model has it, else what comes near; medium for a model that nobody knows."""
+    """Pi's own default if the model has it, else the nearest level; `medium` for an unknown model."""
     described = known.model(provider, model)
     levels = THINKING_LEVELS if described is None else described.levels
     usual = described.usual_level if described else "medium"
@@ -143,5 +143,5 @@ def _unlisted(choice: _Choice, name: str) -> Stop:
 
 
 def _valid(choice: _Choice, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The names to choose from; where none is known, the option that takes any."""
+    """The names to choose from. If none is known, the option that takes any name."""
     return (f"{choice.kind.split()[-1]}s", names) if names else ("form", (f"--{choice.kind} NAME",))

@@ -1,7 +1,7 @@
 """`pi-session-mcp serve`: the MCP server, for clients.
 
-Clients do not come through here (the program starts the server before any of this is imported); this is the help
-text, and the same server for whoever spells the command in another way.
+For a client the program starts the server before it imports any of this. This module has the help text, and starts
+the same server when the command is spelt in another way.
 """
 
 from __future__ import annotations

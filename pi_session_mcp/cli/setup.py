@@ -111,7 +111,7 @@ def _run(asked: list[str], texts: list[str], show: Show) -> Answer:
 
 
 def _meant(texts: list[str], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets and operations that the first text which is none may stand for."""
+    """The targets and operations that the first unknown text may stand for."""
     from pi_session_mcp.cli.nearest import nearest
     from pi_session_mcp.setup.targets import is_target
 
@@ -131,13 +131,13 @@ def _result(operation: Operation, targets: list[Target], doctor: _Doctor) -> Res
 
 
 class _Doctor:
-    """The offline check before a registration. What it finds of one workspace, profile or pin alone is only said."""
+    """The doctor before a registration. A fault of a single workspace, profile or pin is told, and stops nothing."""
 
     def __init__(self) -> None:
         self.warns = False
 
     def allows(self) -> bool:
-        """Whether no error concerns the whole installation. Warnings are for the operator to weigh."""
+        """Whether no error concerns the whole installation. The operator decides about warnings."""
         from pi_session_mcp.doctor.checks import examine
         from pi_session_mcp.doctor.installation import Installation
         from pi_session_mcp.doctor.subject import Severity
@@ -147,7 +147,7 @@ class _Doctor:
         return not report.prevents_registration
 
     def blocks(self) -> Iterator[Block]:
-        """What is said of it to a person."""
+        """What a person is told about it."""
         if self.warns:
             said = "Something is wrong with a workspace, a profile or an extension. Next: pi-session-mcp doctor"
             yield Line(Mark.WARNING, "warning", said)

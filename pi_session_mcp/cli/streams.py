@@ -1,7 +1,7 @@
 """Where text goes: standard output for data, standard error for the rest.
 
-A reader that leaves early (`| head -c1`) is no failure of the command: what is left to write goes nowhere and the
-exit status stays. A stream that was closed before we started is treated the same.
+A reader that leaves early (`| head -c1`) is no failure of the command: the rest of the text is dropped and the exit
+status stays. The same holds for a stream that was closed before the program started.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MIN_COLUMNS: Final = 40
 MAX_COLUMNS: Final = 100
 
 
-class Form(NamedTuple):  # a dataclass would load half of the standard library for `--version`
-    """How text for a person may look on one stream."""
+class Form(NamedTuple):  # to import dataclasses would make `--version` slow
+    """What text for a person may use on one stream."""
 
     columns: int
     colour: bool
@@ -27,7 +27,7 @@ class Form(NamedTuple):  # a dataclass would load half of the standard library f
 
 
 class OutputLostError(Exception):
-    """Text could not be written, for a reason other than a reader that left (a full disk, for example)."""
+    """Text could not be written, and not because its reader left: a full disk, for example."""
 
 
 def form_of(stream: TextIO | None, environ: Mapping[str, str]) -> Form:
@@ -41,9 +41,9 @@ def form_of(stream: TextIO | None, environ: Mapping[str, str]) -> Form:
 
 
 def columns(environ: Mapping[str, str]) -> int:
-    """How wide a person's text may be: what `COLUMNS` says, else the terminal, within what reads well.
+    """How wide text for a person may be: as `COLUMNS` says, or else the terminal, within limits that read well.
 
-    As `shutil.get_terminal_size` does, which would load every archive format.
+    `shutil.get_terminal_size` does the same, but importing `shutil` loads every archive format.
     """
     named = environ.get("COLUMNS", "")
     seen = int(named) if named.isascii() and named.isdecimal() and len(named) < 6 else 0
@@ -68,13 +68,13 @@ def is_terminal(stream: TextIO | None) -> bool:
 def write_out(text: str) -> None:
     """Write `text` on standard output, at once.
 
-    Raises `OutputLostError` when it could not be written although somebody may still be reading.
+    Raises `OutputLostError` when it could not be written although there may still be a reader.
     """
     _write(sys.stdout, text)
 
 
 def write_err(text: str) -> None:
-    """Write `text` on standard error, at once; when that fails there is nobody left to tell."""
+    """Write `text` on standard error, at once. A failure is ignored, since there is no other place to report it."""
     try:
         _write(sys.stderr, text)
     except OutputLostError:
@@ -96,7 +96,7 @@ def _write(stream: TextIO | None, text: str) -> None:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """Lead the stream's descriptor to nowhere, so that the flush at exit finds a writable end and says nothing."""
+    """Point the stream's descriptor at the null device, so that the flush at exit does not fail."""
     if stream is None:
         return
     try:

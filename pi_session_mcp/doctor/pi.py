@@ -91,12 +91,13 @@ def ask_pi(
         limit_bytes=_ANSWER_LIMIT_BYTES,
     )
     lines = list(_understood(said.text))
+    files = [line for line in lines if isinstance(line, _Files)]
     judged = {line.selection: line for line in lines if isinstance(line, _Judged)}
     return PiAnswer(
         sdk_loads=_sdk_loads(lines),
-        files=_files(lines),
-        proxies=all(line.proxies for line in lines if isinstance(line, _Files)),
-        proxy_setting=any(line.configured for line in lines if isinstance(line, _Files)),
+        files=tuple(fault for line in files for fault in line.faults) if files else None,
+        proxies=all(line.proxies for line in files),
+        proxy_setting=any(line.configured for line in files),
         left_out=_left_out(lines, tuple(named)),
         profiles=tuple(
             _profile(alias, profile, judged.get(selections.index(profile.selection)))
@@ -135,13 +136,6 @@ def _sdk_loads(lines: Sequence[_Line]) -> bool:
     if said is None:
         return False
     return acceptable(HelloResult(protocol=PROTOCOL_VERSION, node=said.node, sdk=said.sdk, exports=said.exports))
-
-
-def _files(lines: Sequence[_Line]) -> tuple[PiFault, ...] | None:
-    seen = [line for line in lines if isinstance(line, _Files)]
-    if not seen:
-        return None
-    return tuple(fault for line in seen for fault in line.faults)
 
 
 def _understood(text: bytes) -> Iterator[_Line]:

@@ -20,7 +20,7 @@ VARIABLE_REMEDIES: Final = {
         "Set PI_CODING_AGENT_DIR to an absolute path, or unset it and name the directory as piAgentDirectory in the "
         "configuration."
     ),
-    "in_project": ("Unset PI_CODING_AGENT_DIR, and name the directory as piAgentDirectory in the configuration."),
+    "in_project": "Unset PI_CODING_AGENT_DIR, and name the directory as piAgentDirectory in the configuration.",
 }
 """For each reason to ignore the variable (`runtime/overrides.py`)."""
 PI_AGENT_DIRECTORY_IGNORED: Final = warning(
@@ -34,7 +34,7 @@ PI_AGENT_DIRECTORY_IGNORED: Final = warning(
     *VARIABLE_REMEDIES.values(),
 )
 FILE_REMEDIES: Final = {
-    "unreadable": ("Make this file in Pi's agent directory a plain file that you can read, or remove it."),
+    "unreadable": "Make this file in Pi's agent directory a plain file that you can read, or remove it.",
     "not_json": (
         "Make this file in Pi's agent directory one JSON object, without comments and trailing commas, or remove it."
     ),

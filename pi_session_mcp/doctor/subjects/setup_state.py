@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pi_session_mcp.doctor.installation import Installation
 
 REMEDIES: Final = {
-    "no_home": ("Set HOME to your home directory, as an absolute path."),
-    "file_system": ("Keep the state directory on a local file system (XDG_STATE_HOME)."),
+    "no_home": "Set HOME to your home directory, as an absolute path.",
+    "file_system": "Keep the state directory on a local file system (XDG_STATE_HOME).",
     "permissions": (
         "Make the state directory (pi-session-mcp and setup in it), or the one that it would be made in, plain "
         "directories of your own that nobody else can write in; setup itself has mode 0700."
@@ -24,10 +24,10 @@ REMEDIES: Final = {
     "not_writable": (
         "Make it possible to write in the state directory, or name another directory of yours with XDG_STATE_HOME."
     ),
-    "inspect": ("Remove everything from inspect, setup's own directory in the state directory."),
-    ".mcp.json": ("Move .mcp.json out of the root directory of this machine."),
-    ".git": ("Move .git out of the root directory of this machine."),
-    ".codex": ("Move .codex out of the root directory of this machine."),
+    "inspect": "Remove everything from inspect, setup's own directory in the state directory.",
+    ".mcp.json": "Move .mcp.json out of the root directory of this machine.",
+    ".git": "Move .git out of the root directory of this machine.",
+    ".codex": "Move .codex out of the root directory of this machine.",
     "records": (
         "Remove the registrations that you made with each client's own command, "
         "then setup's file ownership.json in the state directory."

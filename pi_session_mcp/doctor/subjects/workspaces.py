@@ -69,7 +69,7 @@ WORKSPACE_NOT_WRITABLE: Final = error(
     "Give yourself write permission for the workspace's directory, or configure no coding profile.",
 )
 OUTSIDE: Final = {
-    "configuration": ("Move the configuration out of the workspace, or narrow the workspace."),
+    "configuration": "Move the configuration out of the workspace, or narrow the workspace.",
     "agent_directory": (
         "Keep Pi's agent directory outside of the workspace (piAgentDirectory in the configuration), "
         "or narrow the workspace."
@@ -77,7 +77,7 @@ OUTSIDE: Final = {
     "runtime": (
         "Keep pi-session-mcp, Node.js and the Pi SDK that it uses outside of the workspace, or narrow the workspace."
     ),
-    "state": ("Keep the state directory (XDG_STATE_HOME) outside of the workspace, or narrow the workspace."),
+    "state": "Keep the state directory (XDG_STATE_HOME) outside of the workspace, or narrow the workspace.",
 }
 """For each thing that decides about sessions, what to do when it lies inside a workspace."""
 WORKSPACE_CONTAINS_POLICY: Final = warning(
