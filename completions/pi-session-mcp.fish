@@ -51,7 +51,7 @@ complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l workspace 
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l provider -d 'The provider, as Pi names it.' -x
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l model -d 'The model, as Pi names it.' -x
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l thinking-level -d 'One of off, minimal, low, ... max.' -x -a 'off minimal low medium high xhigh max'
-complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l coding -d 'Add a profile whose sessions may change files.'
+complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l coding -d 'Add an execution profile whose sessions may change files.'
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l allow-unlisted -d 'Take names that Pi does not list here, too.'
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l output -d 'The file to write.' -r -F
 complete -c pi-session-mcp -n '__pi_session_mcp_at " config init"' -l json -d 'Print one JSON report instead of text.'

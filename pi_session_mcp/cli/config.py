@@ -20,9 +20,9 @@ Example:
 
 _CHECK_HELP: Final = """Check the configuration and start nothing.
 
-The file is the one that PI_SESSION_MCP_CONFIG names (a relative path is taken from the current directory), else the
-one at the default place, ~/.config/pi-session-mcp/config.json. An error names its place in the file and the rule that
-it breaks, never a value. The exit status is 2 when the file is refused.
+The file is named by PI_SESSION_MCP_CONFIG (a relative path counts from the current directory), or else the one at the
+default place, ~/.config/pi-session-mcp/config.json. A refusal names the place in the file and the rule that is
+broken, never a value. The exit status is 2 when the file is refused.
 
 \b
 Example:

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 HELP: Final = """Write a first configuration; never over a file.
 
-The providers and models are those that Pi knows on this machine, with or without a login: files are read, and nothing
-is run or connected to. On a terminal you are asked for what is neither named nor clear; elsewhere that is refused, and
-the names to choose from are listed. A name that Pi does not list is refused, unless you say --allow-unlisted.
+The providers and models are those that Pi knows on this machine, with or without a login. Only files are read:
+nothing is run or connected to. If you leave out a name and it is not clear which is meant, you are asked on a terminal.
+Elsewhere the command is refused and lists the names to choose from. A name that Pi does not list is refused without
+--allow-unlisted.
 
-The file is the one that --output names, or PI_SESSION_MCP_CONFIG, or else the one at the default place,
-~/.config/pi-session-mcp/config.json, which every command but serve reads when the variable is not set.
+The file is named by --output, or else by PI_SESSION_MCP_CONFIG. Without both it is at the default place,
+~/.config/pi-session-mcp/config.json, where every command but serve looks when the variable is not set.
 
 \b
 Examples:
@@ -100,7 +101,9 @@ def init(
         str | None,
         typer.Option(metavar="LEVEL", help="One of off, minimal, low, ... max.", autocompletion=complete_level),
     ] = None,
-    coding: Annotated[bool, typer.Option("--coding", help="Add a profile whose sessions may change files.")] = False,
+    coding: Annotated[
+        bool, typer.Option("--coding", help="Add an execution profile whose sessions may change files.")
+    ] = False,
     allow_unlisted: Annotated[
         bool, typer.Option("--allow-unlisted", help="Take names that Pi does not list here, too.")
     ] = False,

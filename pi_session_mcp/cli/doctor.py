@@ -10,9 +10,9 @@ from pi_session_mcp.cli.outcome import Command
 
 HELP: Final = """Find what is wrong with this installation.
 
-Offline and in one look: nothing is connected to, written, repaired or started but Node, which says what Pi makes of its
-files and of your profiles. Each finding comes with a remedy. The exit status is 0 when all is well, 1 when there are
-warnings only, and 2 when there is an error.
+The check is offline: it connects to nothing, and writes and repairs nothing. It starts only Node, to ask what Pi says
+of its files and of your profiles. Each finding comes with a remedy. The exit status is 0 when all is well, 1 when there
+are warnings only, and 2 when there is an error.
 
 \b
 Example:

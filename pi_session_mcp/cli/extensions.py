@@ -26,9 +26,9 @@ Example:
 
 _CHECK_HELP: Final = """Check that every pinned Pi extension is installed as pinned.
 
-Files are read and nothing is run, installed or fetched. The exit status is 2 when an extension of any profile is not
-installed, has another version or cannot be loaded from its files; a session of that profile would be refused with the
-same code. It is 1 when all that was found is a dependency that is missing or linked in from elsewhere.
+Only files are read: nothing is run, installed or fetched. The exit status is 2 when an extension of any profile is not
+installed, has another version or cannot be loaded from its files: a session of that profile would be refused with the
+same code. It is 1 when nothing was found but a dependency that is missing or linked in from elsewhere.
 
 \b
 Example:

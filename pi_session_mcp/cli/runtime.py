@@ -26,8 +26,8 @@ Example:
 
 _INSTALL_HELP: Final = """Install the pinned Pi SDK and ripgrep.
 
-They come from the package registry with npm's integrity checks and without install scripts, beside this program. An
-install that fails or is interrupted changes nothing.
+They come from the package registry, with npm's integrity checks and without install scripts, and are put beside this
+program. An install that fails or is interrupted changes nothing.
 
 \b
 Example:
@@ -36,8 +36,8 @@ Example:
 
 _STATUS_HELP: Final = """Say which Node and Pi SDK would be used.
 
-The exit status is 2 when sessions could not start with them. If there is a configuration, what it says about the
-runtime counts.
+The exit status is 2 when sessions could not start with them. If there is a configuration, its entries for the
+runtime count.
 
 \b
 Example:

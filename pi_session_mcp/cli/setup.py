@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 HELP: Final = """Register with MCP clients, or see what would be done.
 
-Without a target it shows all of them, what is registered where, and whether with the configuration that this command
-reads. Without an option, or with --dry-run, nothing is changed. A target is client:scope, where project and local mean
-the current directory: claude-code:user, claude-code:project, claude-code:local, codex:user, copilot:user. The server is
-registered as pi-session-mcp, with this installation's own path and that of the configuration, both absolute.
-A registration that this command did not make is never replaced or removed. The exit status is 0 when all is as asked
-for, and 1 when something is left to do.
+Without a target it shows all of them: what is registered where, and whether that uses the configuration that this
+command reads. Without an option, or with --dry-run, nothing is changed. A target is client:scope: claude-code:user,
+claude-code:project, claude-code:local, codex:user, copilot:user. The scopes project and local are those of the current
+directory. The server is registered as pi-session-mcp, with the absolute paths of this installation and of the
+configuration. A registration that this command did not make is never replaced or removed. The exit status is 0 when
+all is as you asked, and 1 when something is left to do.
 
 \b
 Examples:

@@ -88,7 +88,7 @@ class Installation:
 
     @cached_property
     def asked(self) -> Asked:
-        """What the operator asks of the runtime. Raises what a missing module raises."""
+        """What the operator asks of the runtime. Raises whatever the import of a missing module raises."""
         from pi_session_mcp.runtime.overrides import NothingAsked
 
         return self.configuration or NothingAsked()
@@ -141,7 +141,7 @@ def _look_at_runtime(here: Installation) -> Runtime:
 
     try:
         installed = find_installed(here.environ, here.prefix)
-    except RuntimeProblem as problem:  # its record is damaged, and it is the record that says which Node decides
+    except RuntimeProblem as problem:  # the record of the install is damaged, and would have said which Node is used
         return Runtime(None, Part(problem.code.value, configured=False))
     node, program = look_at_node(here, installed)
     sdk, found = look_at_sdk(here, installed)

@@ -1,4 +1,4 @@
-"""The one program that the doctor runs: Node, for its version and for what Pi says of its files."""
+"""The version of Node.js: what it says, and whether it is supported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANSWER_LIMIT_BYTES: Final = 4096
 
 
 def judge(program: Path, environ: Mapping[str, str]) -> RuntimeCode:
-    """What is wrong with a Node.js program: it does not run, is too old, or nothing."""
+    """Whether a Node.js program can be used, does not run, or is too old."""
     from pi_session_mcp.runtime.node_environment import without_node_options
     from pi_session_mcp.runtime.problem import RuntimeCode
     from pi_session_mcp.runtime.versions import node_is_supported

@@ -1,6 +1,6 @@
-"""What Pi says of its own files and of what the profiles select: one run of Node, which can write and run nothing.
+"""Asking Pi about its own files and about what the profiles select: one run of Node, which can write and run nothing.
 
-`host/js/judge.mjs` answers with the very code that makes a session.
+`host/js/judge.mjs` answers, with the same code that starts a session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SCRIPT: Final = Path(__file__).parents[1] / "host" / "js" / "judge.mjs"
 _ANSWER_LIMIT_BYTES: Final = 4 * 1024 * 1024
 _GUARDED: Final = ("--permission", "--allow-fs-read=*")
-"""Node refuses whatever would write a file, run a program or load native code (22.13 and newer)."""
+"""With these Node refuses to write a file, run a program or load native code (22.13 and newer)."""
 
 
 class _Said(BaseModel):
@@ -73,7 +73,7 @@ def ask_pi(
     profiles: Mapping[str, ExecutionProfile],
     workspaces: Mapping[str, Path],
 ) -> PiAnswer:
-    """Ask once, for all profiles and workspaces. `environ` is that of a Pi host. What was not answered is not known."""
+    """Ask once about all profiles and workspaces. `environ` is that of a Pi host. What is not answered is not known."""
     named = {alias: text for alias, path in workspaces.items() if (text := utf8_text(path)) is not None}
     selections = list(dict.fromkeys(profile.selection for profile in profiles.values()))
     question = {
@@ -121,7 +121,7 @@ def _profile(alias: str, profile: ExecutionProfile, judged: _Judged | None) -> P
 
 
 def _refusal(judged: _Judged, thinking_level: str) -> Code | None:
-    """With which code a start would be refused, by the rules of the start."""
+    """The code with which a start would be refused, by the same rules as a start."""
     for step in CHECKS:
         if step.step == "get_auth" and judged.unseen is not None:
             continue
@@ -139,7 +139,7 @@ def _sdk_loads(lines: Sequence[_Line]) -> bool:
 
 
 def _understood(text: bytes) -> Iterator[_Line]:
-    """Each whole line, up to the first that is none of ours."""
+    """Each complete line, up to the first that `judge.mjs` would not write."""
     for line in text.split(b"\n")[:-1]:
         for kind in (_Files, _Instructions, _Greeted, _Judged):
             try:

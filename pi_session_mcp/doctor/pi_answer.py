@@ -47,5 +47,5 @@ class PiAnswer:
 
     @property
     def can_start(self) -> bool:
-        """Whether a start would get as far as the profile."""
+        """Whether nothing but a profile could make a start fail."""
         return self.files == () and self.proxies and self.sdk_loads

@@ -1,4 +1,4 @@
-"""The doctor's result and its projection for programs. Pure."""
+"""The doctor's result, and its form for programs. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Report:
     checks: tuple[Check, ...]
     package_version: str = __version__
     configuration_from: Source | None = None
-    """What says where the configuration is; `None` where nothing does."""
+    """What names the configuration; `None` when nothing does."""
     is_registered: bool = True
     """Whether a client starts this server, as far as setup's records say."""
 
@@ -38,7 +38,7 @@ class Report:
 
     @property
     def worst(self) -> Severity:
-        """The severity that decides."""
+        """The worst severity that was found."""
         found = {check.severity for check in self.checks}
         return next((one for one in (Severity.ERROR, Severity.WARNING) if one in found), Severity.OK)
 
@@ -46,7 +46,7 @@ class Report:
     def prevents_registration(self) -> bool:
         """Whether an error concerns the whole installation.
 
-        One of a single workspace, profile or pin does not: it is mended without registering anew, and others may work.
+        One of a single workspace, profile or pin does not: others may work, and mending it needs no new registration.
         """
         return any(check.row.subject not in _SINGLE for check in self.of(Severity.ERROR))
 
@@ -73,7 +73,7 @@ class Report:
         return next((command for check in found if (command := _command(check))), _LOOK_AGAIN)
 
     def members(self) -> dict[str, str | list[dict[str, str | int]]]:
-        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        """The members of the JSON report beside `schemaVersion`, `ok` and `exitCode`."""
         source = {} if self.configuration_from is None else self.configuration_from.members("configurationSource")
         checks = [check.members() for check in self.checks]
         return {"packageVersion": self.package_version, **source, "checks": checks}

@@ -61,12 +61,12 @@ class Row:
 
 
 def error(name: str, subject: str, fine: str, found: str, meaning: str, *remedies: str) -> Row:
-    """A row for what stops the work."""
+    """A row whose finding stops sessions."""
     return Row(name, Severity.ERROR, subject, fine, found, meaning, remedies)
 
 
 def warning(name: str, subject: str, fine: str, found: str, meaning: str, *remedies: str) -> Row:
-    """A row for what does not stop it."""
+    """A row whose finding does not stop sessions."""
     return Row(name, Severity.WARNING, subject, fine, found, meaning, remedies)
 
 
@@ -85,7 +85,7 @@ class Check:
 
     @property
     def severity(self) -> Severity:
-        """The row's own when it was found."""
+        """That of the row if it was found."""
         return Severity.OK if self.remedy is None else self.row.severity
 
     def members(self) -> dict[str, str | int]:

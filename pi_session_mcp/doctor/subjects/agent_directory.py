@@ -29,8 +29,9 @@ PI_AGENT_DIRECTORY_IGNORED: Final = warning(
     "not ignored",
     "ignored",
     "The variable is not an absolute path, or names a directory in the working directory or in a workspace. A "
-    "project could have set it, so the usual `~/.pi/agent` is used, and what is said of Pi's files is about "
-    "that. A server is started in its client's working directory, which may be another than this one.",
+    "project could have set it, so the usual `~/.pi/agent` is used instead, and the other checks of Pi's files "
+    "are about that directory. A client starts the server in a working directory of its own choice, which may not "
+    "be this one.",
     *VARIABLE_REMEDIES.values(),
 )
 FILE_REMEDIES: Final = {
@@ -39,8 +40,8 @@ FILE_REMEDIES: Final = {
         "Make this file in Pi's agent directory one JSON object, without comments and trailing commas, or remove it."
     ),
     "refused": (
-        "Correct the entry of this file in Pi's agent directory that Pi refuses: `pi --list-models` names one of "
-        "models.json, and the settings that count are in the documentation. Or remove the file."
+        "Correct the entry that Pi refuses in this file of Pi's agent directory, or remove the file. For "
+        "models.json, `pi --list-models` names the entry; the settings that count are in the documentation."
     ),
 }
 """For each kind of fault: the second part of its name in the host protocol."""
@@ -52,11 +53,11 @@ PI_CONFIGURATION_INVALID: Final = error(
     "Pi configuration",
     "usable",
     "cannot be used as it is",
-    "The subject is the file: `models.json`, `auth.json` or `settings.json` in Pi's agent directory. It is "
-    "there and cannot be read; or it is not one JSON object; or Pi refuses an entry, also where only one of "
-    "many is wrong; or one of the [settings that count](runtime.md#settings-of-pi) has a value that it cannot "
-    "have. Pi would go on without the file, perhaps at another endpoint than the one you meant. Comments and "
-    "trailing commas count as well, although Pi forgives them in `models.json`. The files are never shown.",
+    "The subject is the file: `models.json`, `auth.json` or `settings.json` in Pi's agent directory. It exists "
+    "and cannot be read; or it is not one JSON object; or Pi refuses an entry in it, even if it is only one of "
+    "many; or one of the [settings that count](runtime.md#settings-of-pi) has a value that is not allowed. Pi "
+    "would go on without the file, perhaps with another endpoint than the one you meant. Comments and trailing "
+    "commas are refused too, although Pi accepts them in `models.json`. What is in the files is never shown.",
     *FILE_REMEDIES.values(),
     AGENT_DIRECTORY,
 )
@@ -65,20 +66,20 @@ PI_AGENT_DIRECTORY_NOT_WRITABLE: Final = warning(
     "agent directory",
     "can be locked",
     "not writable",
-    "Pi reads no credential without a lock beside `auth.json`, and makes that file if it is missing. Where it "
-    "cannot, starts are refused as `local_authentication_unavailable`.",
-    "Give yourself write permission for the directory of Pi's auth.json, the agent directory, since Pi reads no "
-    "credential without a lock there; or name another place as piAgentDirectory in the configuration.",
+    "Pi reads no credential without a lock beside `auth.json`, and makes that file if it is missing. If it cannot "
+    "do so, starts are refused as `local_authentication_unavailable`.",
+    "Give yourself write permission for the directory that Pi's auth.json is in, since Pi makes a lock there "
+    "before it reads a credential; or name another agent directory as piAgentDirectory in the configuration.",
 )
 PI_LOCK_PRESENT: Final = warning(
     "pi_lock_present",
     "agent directory",
     "not locked",
     "locked",
-    "`auth.json.lock` is there. A Pi is at work this very moment, or one was killed and left it behind. Pi "
-    "takes over an empty directory after ten seconds; until then, and for good if it is anything else, starts "
-    "are refused as `local_authentication_unavailable`.",
-    "When no Pi is at work, remove auth.json.lock, which stands beside Pi's auth.json.",
+    "`auth.json.lock` is there. A Pi is at work right now, or one was killed and left it behind. Starts are refused as "
+    "`local_authentication_unavailable` until Pi takes it over, which Pi does after ten seconds if it is an empty "
+    "directory, and never if it is anything else.",
+    "When no Pi is at work, remove auth.json.lock, which is beside Pi's auth.json.",
 )
 _LOCK_ROWS: Final = (PI_AGENT_DIRECTORY_NOT_WRITABLE, PI_LOCK_PRESENT)
 
@@ -124,8 +125,8 @@ def _verdict_on_files(files: Files) -> Iterator[Check]:
 def _look_for_lock(here: Installation) -> str | None:
     """Whether Pi could take its lock, beside the file that a link leads to (SDK 1.6.0: `dist/core/auth-storage.js`).
 
-    A lock that is there was left behind, or belongs to a Pi that is at work now. Pi takes over an empty directory after
-    ten seconds. Anything else of that name stays in its way for ever.
+    An existing lock was left behind, or belongs to a Pi that is at work now. Pi takes over an empty directory after ten
+    seconds. Anything else of that name blocks it for ever.
     """
     from pi_session_mcp.platform.files import can_make
 

@@ -49,7 +49,7 @@ CONFIG_INVALID: Final = error(
     "not valid",
     "The configuration breaks a rule. `pointer` (or `line` and `column`, where the text is not JSON) says where, "
     "and `rule` says which; see [the rules](configuration.md).",
-    "Correct the configuration at that place; `pi-session-mcp config check` looks at it again.",
+    "Correct the configuration at that place; `pi-session-mcp config check` checks it again.",
 )
 ROWS: Final = (CONFIG_MISSING, CONFIG_UNREADABLE, CONFIG_INVALID)
 UNNAMED: Final = "unnamed"

@@ -39,8 +39,8 @@ EXTENSION_IN_WORKSPACE: Final = error(
     PIN,
     "outside of the workspaces",
     "files lie in a workspace",
-    "The package, or one that it depends on, really lies inside a workspace: a session could rewrite the code that "
-    "the next session runs.",
+    "The package, or one that it depends on, lies inside a workspace, perhaps by way of a link. A session could "
+    "rewrite the code that the next session runs.",
     "Keep Pi's agent directory, and what its packages are linked to, outside of every workspace.",
 )
 EXTENSION_BROKEN: Final = error(
@@ -58,8 +58,8 @@ EXTENSION_FORM_UNSUPPORTED: Final = error(
     "of a supported form",
     "of a form that is not supported",
     "The package declares its extensions in a way that this program does not load although Pi may: by a path that "
-    "leads out of the package, by a pattern with classes, braces or parentheses, or in a folder with rules of what "
-    "to ignore. [Which forms load](extensions.md#which-files-of-a-package-are-loaded).",
+    "leads out of the package, by a pattern with classes, braces or parentheses, or in a folder with rules about "
+    "what to ignore. [Which forms load](extensions.md#which-files-of-a-package-are-loaded).",
     "Take the pin out of the profile, or pin a version that declares its extensions in a supported form.",
 )
 PACKAGE_WITHOUT_EXTENSION: Final = error(
@@ -75,8 +75,8 @@ EXTENSION_DEPENDENCY_MISSING: Final = warning(
     PIN,
     "dependencies found",
     "a dependency is missing",
-    "Node would not find a package that the extension declares as a dependency, or that one of its dependencies "
-    "does. A session is refused with `extension_load_failed` if the extension imports it while it loads.",
+    "Node would not find a package that the extension, or one of its dependencies, declares as a dependency. A "
+    "session is refused with `extension_load_failed` if the extension imports it while it loads.",
     "Remove the package with Pi and install it again, so that its dependencies are installed with it.",
 )
 EXTENSION_DEPENDENCY_OUTSIDE: Final = warning(
@@ -85,7 +85,7 @@ EXTENSION_DEPENDENCY_OUTSIDE: Final = warning(
     "dependencies beside it",
     "a dependency lies elsewhere",
     "The package is in Pi's agent directory, and one that it depends on is found outside of it: by a link, or in "
-    "a `node_modules` further up. Sessions start with whatever is there.",
+    "a `node_modules` further up. Sessions start, with whatever is found there.",
     "Remove the package with Pi and install it again, so that its dependencies are copies and not links.",
 )
 ROWS: Final = (
@@ -98,7 +98,7 @@ ROWS: Final = (
     EXTENSION_DEPENDENCY_MISSING,
     EXTENSION_DEPENDENCY_OUTSIDE,
 )
-"""The conditions of `extensions/outcomes.py`, in the same words: that module may be what is missing here."""
+"""The conditions of `extensions/outcomes.py`. The sentences are repeated here, since that module may be missing."""
 NO_HOME: Final = "no_home"
 
 
@@ -145,7 +145,7 @@ def _verdict(pins: tuple[Pinned, ...]) -> Iterator[Check]:
 
 def _judge(status: str | None, subject: str) -> Iterator[Check]:
     match status:
-        case EXTENSION_BROKEN.id:  # its manifest may be what is broken, so nothing else is known
+        case EXTENSION_BROKEN.id:  # its manifest may be broken, so nothing else is known
             yield from up_to((EXTENSION_MISSING, EXTENSION_BROKEN), status, subject=subject)
         case EXTENSION_MISSING.id:
             yield from up_to(ROWS, status, INSTALL_EXTENSION, subject)

@@ -44,9 +44,9 @@ VARIABLE_NOT_PASSED_ON: Final = warning(
     VARIABLE,
     "reach the server",
     "does not reach the server",
-    "Codex is registered, and gives its servers few variables. This one is set here and [decides how Pi reaches "
-    "providers](runtime.md#proxies-and-certificates): Codex does not pass it on, so that sessions there go without "
-    "it. The subject is the variable, or `variables` when there is none of this kind.",
+    "This server is registered in Codex, which gives its servers few variables. This variable is set here and "
+    "[decides how Pi reaches providers](runtime.md#proxies-and-certificates), but Codex does not pass it on, so "
+    "sessions there go without it. The subject is the variable, or `variables` when no variable is affected.",
     PROXY_SETTING,
     PASS_VARIABLE,
     EXTRA_CERTIFICATES,
@@ -54,11 +54,11 @@ VARIABLE_NOT_PASSED_ON: Final = warning(
 PROXIES: Final = tuple(name for word in ("http", "https", "all") for name in (f"{word}_proxy", f"{word}_PROXY".upper()))
 """Each names a proxy, which Pi's own setting can name as well."""
 CERTIFICATES: Final = ("NODE_OPTIONS", "NODE_USE_SYSTEM_CA")
-"""Each says where trusted certificates come from; setup takes an entry of Codex that names them for somebody else's."""
+"""Each says which certificates are trusted. Setup does not take an entry of Codex that names one for its own."""
 ALL_VARIABLES: Final = "variables"
-"""The subject when none of them is kept back."""
+"""The subject when no variable is kept back."""
 NAMES: Final = (*PROXIES, "no_proxy", "NO_PROXY", *CERTIFICATES)
-"""What Codex does not pass on; it does with `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE`."""
+"""What Codex does not pass on. It does pass on `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE`."""
 _CODEX: Final = "codex"
 _MAX_FILE_BYTES: Final = 1024 * 1024
 
@@ -107,7 +107,7 @@ def _passed_by_entry(environ: Mapping[str, str]) -> frozenset[str]:
 
 
 def kept_back(environ: Mapping[str, str], passed: frozenset[str]) -> Iterator[str]:
-    """Those that are set to something here, and that Codex does not give a server whose entry names `passed`."""
+    """Those of `NAMES` that have a value here, and that Codex does not give to a server whose entry names `passed`."""
     from pi_session_mcp.runtime.node_environment import certificate_options
 
     for name in NAMES:

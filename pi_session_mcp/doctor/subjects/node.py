@@ -32,8 +32,8 @@ NODE_MISSING: Final = error(
     "Node.js",
     "found",
     "not found",
-    "No Node.js was found, or the one that decides cannot be run. "
-    "[How it is found](runtime.md) is a fixed order, and the first that is there decides.",
+    "No Node.js was found, or the one that is used cannot be run. It is looked for in [a fixed order](runtime.md), and "
+    "the first one that is found is used.",
     RUNTIME,
     NODE,
     CONFIGURED_NODE,
@@ -43,7 +43,7 @@ NODE_VERSION_UNSUPPORTED: Final = error(
     "Node.js",
     "supported version",
     "version is too old",
-    "The Node.js that decides is older than the Pi SDK requires (22.19.0), or does not say a release.",
+    "The Node.js that is used is older than the Pi SDK requires (22.19.0), or its version is not that of a release.",
     RUNTIME,
     NODE_VERSION,
     CONFIGURED_NODE,

@@ -1,7 +1,7 @@
-"""This package: whether it is as its installer left it. Reads files only.
+"""This package: whether it is still as its installer left it. Only files are read.
 
-`importlib.metadata` is not used: it is slow to import, it waits for a FIFO, and it takes another package's directory
-of the same name for ours.
+`importlib.metadata` is not used: it is slow to import, it hangs at a FIFO, and it mistakes a directory of the same
+name of another package for ours.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PACKAGE_MODIFIED: Final = warning(
     "package files",
     "unchanged",
     "changed since the installation",
-    "A file of this package is missing or differs from what was installed. What installers write themselves, such "
-    "as the program in `bin`, is not compared, and neither are editable installs.",
+    "A file of this package is missing or differs from what was installed. Files that installers write "
+    "themselves, such as the program in `bin`, are not compared, and neither are editable installs.",
     REINSTALL,
 )
 ROWS: Final = (PACKAGE_METADATA_UNREADABLE, PACKAGE_MODIFIED)
@@ -56,7 +56,7 @@ _ALGORITHMS: Final = frozenset({"sha256", "sha384", "sha512"})
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What the installer left. `requires` is the oldest Python that the metadata allow, if they say one."""
+    """What the installer left. `requires` is the oldest Python that the metadata allow, if they name one."""
 
     metadata_readable: bool
     requires: tuple[int, int] | None = None
@@ -81,7 +81,7 @@ def look_at_package(root: Path | None = None, search: Sequence[str] | None = Non
     """
     root = root or Path(__file__).parents[3]
     beside = sorted(root.glob(_DIRECTORIES))
-    if len(beside) > 1:  # an upgrade that broke off: nobody can say which one counts
+    if len(beside) > 1:  # an upgrade that broke off: it is unknown which one counts
         return Package(metadata_readable=False)
     if beside:
         return _installed(beside[0], root)
@@ -117,7 +117,7 @@ def _is_editable(information: Path, root: Path) -> bool:
 
 
 def _stated(information: Path) -> Package:
-    """What `METADATA` says: its head is enough."""
+    """What the head of `METADATA` says."""
     try:
         text = _read(information / "METADATA", _MAX_METADATA_BYTES).decode()
     except (OSError, ValueError):
@@ -150,10 +150,10 @@ def _record(information: Path) -> list[tuple[str, str]] | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file holds what was released, so that nobody but us has a reason to change it.
+    """Whether a file must be as it was released.
 
-    Installers write programs of their own (`bin`), rewrite their first lines afterwards, note what they did beside
-    the metadata, compile, and pack or move what lies outside of the package.
+    Installers write programs of their own (`bin`) and change their first lines, add notes beside the metadata, compile
+    modules, and pack or move files outside of the package.
     """
     directory, _, name = os.path.normpath(path).partition("/")
     if directory == _PACKAGE:

@@ -46,8 +46,8 @@ PROFILE_AUTHENTICATION_UNAVAILABLE: Final = error(
     PROFILE,
     "login or key usable",
     "login or key cannot be used",
-    "There is a credential for the profile's provider, and Pi cannot use it: a variable that it names is not "
-    "set, or a stored login is damaged. Whether the provider accepts it only a prompt can tell.",
+    "There is a credential for the profile's provider, and Pi cannot use it: a variable that it names is not set, "
+    "or a stored login is damaged. Only a prompt can tell whether the provider accepts it.",
     "Correct the key of the profile's provider: set the variable that it names, or start `pi` and log in again "
     "with /login.",
 )
@@ -64,9 +64,8 @@ PROFILE_THINKING_LEVEL_UNAVAILABLE: Final = error(
     PROFILE,
     "thinking level available",
     "thinking level not available",
-    "The model has other thinking levels; Pi would silently take one of them.",
-    "Name a thinking level that the model has as the profile's thinkingLevel; off is one for every model without "
-    "thinking.",
+    "The model has no such thinking level, and Pi would silently take another one.",
+    "Set the profile's thinkingLevel to one that the model has; a model without thinking has off.",
 )
 _CODES: Final[dict[str | None, Row]] = {
     Code.UNKNOWN_PROVIDER: PROFILE_PROVIDER_UNKNOWN,
@@ -79,16 +78,16 @@ _CODES: Final[dict[str | None, Row]] = {
 """The code with which a start is refused, and the row that says so."""
 ROWS: Final = tuple(_CODES.values())
 NOTES: Final = {
-    "command": "Whether the key works was not looked at: a command has it, and the doctor runs none.",
-    "renewal": "Whether the login works was not looked at: it has to be renewed, and the doctor connects to nothing.",
-    "extension": "No more was looked at: an extension may bring the rest, and the doctor runs none.",
-    "no_time": "Nothing was looked at: Pi did not answer in time.",
+    "command": "Whether the key works was not checked: a command would have to print it, and the doctor runs none.",
+    "renewal": "Whether the login works was not checked: it has to be renewed, and the doctor connects to nothing.",
+    "extension": "The rest was not checked: an extension may bring it, and the doctor runs none.",
+    "no_time": "Nothing was checked: Pi did not answer in time.",
 }
-"""What could not be looked at without doing something. The first two are what Pi itself leaves unseen."""
+"""What the doctor could not check by looking. The keys of the first two are what Pi says."""
 
 
 def _look(here: Installation) -> tuple[Profile, ...] | None:
-    """Nothing where every start would be refused for another reason."""
+    """Nothing when another fault would refuse every start."""
     return here.answer.profiles if here.answer and here.answer.can_start else None
 
 
@@ -116,7 +115,7 @@ def _line(profile: Profile) -> Iterator[Check]:
 
 
 def _before(profile: Profile) -> Iterator[Check]:
-    """What is fine whatever an extension brings. The last check says why there is no more."""
+    """What is fine whatever an extension brings. The note of the last check says why there are no more."""
     known = ROWS[: ROWS.index(_row(profile))] or ROWS[:1]
     yield from (fine(row, profile.alias) for row in known[:-1])
     yield fine(known[-1], profile.alias, NOTES["extension"])

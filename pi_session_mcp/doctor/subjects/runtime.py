@@ -25,7 +25,7 @@ PI_RUNTIME_MISSING: Final = error(
     "Pi runtime",
     "found",
     "not found",
-    "No Pi SDK was found, or the one that decides is not whole.",
+    "No Pi SDK was found, or the one that is used is incomplete.",
     RUNTIME,
     CONFIGURED_SDK,
 )
@@ -34,7 +34,7 @@ PI_VERSION_UNSUPPORTED: Final = error(
     "Pi runtime",
     "tested version",
     "version is not a tested one",
-    "The Pi SDK that decides is older or newer than the tested versions, 1.5.2 to 1.6.x.",
+    "The Pi SDK that is used is older or newer than the tested versions, 1.5.2 to 1.6.x.",
     RUNTIME,
     CONFIGURED_SDK,
 )
@@ -43,7 +43,7 @@ PI_RUNTIME_BROKEN: Final = error(
     "Pi runtime",
     "starts",
     "does not start",
-    "Node cannot load the Pi SDK, or the SDK is not the one that its manifest says. No session starts.",
+    "Node cannot load the Pi SDK, or the SDK is another one than its manifest says. No session starts.",
     "Run `pi-session-mcp runtime install` again; or correct runtime.node and runtime.sdk in the configuration, "
     "if they are set.",
 )

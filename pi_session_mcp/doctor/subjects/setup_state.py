@@ -19,12 +19,13 @@ REMEDIES: Final = {
     "file_system": "Keep the state directory on a local file system (XDG_STATE_HOME).",
     "permissions": (
         "Make the state directory (pi-session-mcp and setup in it), or the one that it would be made in, plain "
-        "directories of your own that nobody else can write in; setup itself has mode 0700."
+        "directories of your own in which no other user can write; setup itself has mode 0700."
     ),
     "not_writable": (
-        "Make it possible to write in the state directory, or name another directory of yours with XDG_STATE_HOME."
+        "Give yourself permission to write in the state directory, or name another directory of yours with "
+        "XDG_STATE_HOME."
     ),
-    "inspect": "Remove everything from inspect, setup's own directory in the state directory.",
+    "inspect": "Remove everything from the directory inspect, which setup keeps in the state directory.",
     ".mcp.json": "Move .mcp.json out of the root directory of this machine.",
     ".git": "Move .git out of the root directory of this machine.",
     ".codex": "Move .codex out of the root directory of this machine.",
@@ -39,9 +40,9 @@ STATE_DIRECTORY_UNSUPPORTED: Final = warning(
     "setup state",
     "can be kept",
     "cannot be kept",
-    "The directory for the records of registrations would be on a file system without sure locks, is not yours, "
-    "cannot be made or can be read or written by others, or the records in it are damaged; or a client's user "
-    "scope could not be told from a project's. Sessions are not affected.",
+    "The directory for the records of registrations would be on a file system without reliable locks, is not "
+    "yours, cannot be created, or can be read or written by others; or the records in it are damaged; or setup "
+    "could not tell a client's user scope from that of a project. Sessions are not affected.",
     *REMEDIES.values(),
 )
 SETUP_PENDING: Final = warning(
@@ -49,10 +50,10 @@ SETUP_PENDING: Final = warning(
     TARGET,
     "complete",
     "unfinished registration",
-    "A registration was begun and has not been seen to end. The subject is the target (`client:scope`), or "
+    "A registration was begun, and its end was not recorded. The subject is the target (`client:scope`), or "
     "`setup state` when nothing is unfinished.",
-    "Run `pi-session-mcp setup --apply` with this target to finish what was begun, "
-    "or `pi-session-mcp setup --remove` with it to undo that.",
+    "Run `pi-session-mcp setup --apply` with this target to finish the registration, or `pi-session-mcp setup "
+    "--remove` with it to undo it.",
 )
 
 
@@ -88,7 +89,7 @@ def _judge(directory: Path, here: Installation) -> str:
     from pi_session_mcp.platform.supported import SUPPORTED
     from pi_session_mcp.setup.state_directory import is_safe, nearest_directory
 
-    known = here.platform in SUPPORTED  # elsewhere it is the platform that is refused
+    known = here.platform in SUPPORTED  # elsewhere the platform itself is refused
     if known and not has_trusted_locks(nearest_directory(directory), platform=here.platform):
         return "file_system"
     if not is_safe(directory):
@@ -97,7 +98,7 @@ def _judge(directory: Path, here: Installation) -> str:
 
 
 def _judge_view(directory: Path, here: Installation) -> str:
-    """Whether user scopes can be seen alone, as setup judges it when it has made its directory."""
+    """Whether user scopes can be told from projects', as setup judges it when it has made its directory."""
     from pi_session_mcp.setup.clients.base import CommandFailed
     from pi_session_mcp.setup.clients.neutral import neutral_directory
     from pi_session_mcp.setup.state_directory import NEUTRAL

@@ -37,13 +37,13 @@ TEMPORARY_DIRECTORY_UNUSABLE: Final = warning(
     "not usable",
     "The directory that `TMPDIR` names, or without it `TMP` or `TEMP`, or else `/tmp`, does not exist, is no "
     "directory, is not named by an absolute path, cannot be written in, or has no room. Sessions use `/tmp` or "
-    "`/var/tmp` instead, where these are better; other programs may fail. A client may pass on another `TMPDIR` "
-    "than this terminal has.",
+    "`/var/tmp` instead, if one of these can be used; other programs may fail. A client may pass on another "
+    "`TMPDIR` than this terminal has.",
     "Let TMPDIR (or TMP or TEMP, whichever is set first) name a directory that you can write in, "
     "by its absolute path and on a file system with room, or unset it.",
 )
 MINIMUM_PYTHON: Final = (3, 11)
-"""What the package requires, for when its metadata do not say."""
+"""What the package requires, in case its metadata do not say it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ WORKSPACE_MISSING: Final = error(
     ALIAS,
     "there",
     "does not exist",
-    "Nothing is at the workspace's path, or a link there leads nowhere.",
+    "There is nothing at the workspace's path, or a link there leads nowhere.",
     "Create the directory, or correct the workspace's path in the configuration.",
 )
 WORKSPACE_NOT_DIRECTORY: Final = error(
@@ -40,7 +40,7 @@ WORKSPACE_NOT_DIRECTORY: Final = error(
     ALIAS,
     "a directory",
     "not a directory",
-    "A file, or something else that is no directory, is at the workspace's path.",
+    "At the workspace's path is a file, or something else that is not a directory.",
     "Name a directory as the workspace's path in the configuration.",
 )
 WORKSPACE_PATH_NOT_UTF8: Final = error(
@@ -48,7 +48,7 @@ WORKSPACE_PATH_NOT_UTF8: Final = error(
     ALIAS,
     "named in UTF-8",
     "path is not UTF-8",
-    "The name of the workspace's directory, or of one above it, is not valid UTF-8: Pi cannot be told of it.",
+    "The name of the workspace's directory, or of one above it, is not valid UTF-8, so Pi cannot be told the path.",
     "Give the workspace's directory, and those above it, names that are valid UTF-8, "
     "or name another directory in the configuration.",
 )
@@ -98,9 +98,9 @@ WORKSPACE_INSTRUCTIONS_LEFT_OUT: Final = warning(
     "is [not given to the model](host-protocol.md#what-a-session-can-reach): it is no regular file, is larger than "
     "1 MiB, is a link that leads outside or nowhere, or cannot be read; or, above the workspace, it belongs to "
     "somebody else. Sessions start without it.",
-    "Make every AGENTS.override.md, AGENTS.md and CLAUDE.md of this workspace a readable file of at most 1 MiB, or "
-    "a link to one inside the workspace, and every one in a directory above it a file of your own there; or remove "
-    "it.",
+    "Make every AGENTS.override.md, AGENTS.md and CLAUDE.md of this workspace a readable file of at most 1 MiB, "
+    "or a link to such a file inside the workspace. In a directory above the workspace, make each a file of your "
+    "own and not a link. Or remove the file.",
 )
 _LINE: Final = (
     WORKSPACE_MISSING,
@@ -126,7 +126,7 @@ _UNKNOWN: Final = "unknown"
 class Workspace:
     """One workspace, by its alias.
 
-    `holds` is a key of `OUTSIDE`, or another word when that could not be told. `is_for_coding` says that a profile may
+    `holds` is a key of `OUTSIDE`, or another word when the look failed. `is_for_coding` says that a profile may
     write there. `left_out` says whether a session would go without files of instructions that are there; `None` when Pi
     was not asked.
     """
@@ -190,7 +190,7 @@ def _verdict(workspaces: tuple[Workspace, ...]) -> Iterator[Check]:
 
 
 def _finding(workspace: Workspace) -> tuple[str, str | None]:
-    """What can be written in a workspace matters only where a profile is for coding."""
+    """The status of `_LINE` and its remedy. What can be written matters only when a profile is for coding."""
     if workspace.directory.is_usable and not workspace.is_for_coding:
         return OK, None
     if workspace.directory is not Directory.WRITABLE:
