@@ -6,6 +6,9 @@
 .PHONY: help setup demo test test-registry coverage format generate bench acceptance canary audit lock docs clean
 .PHONY: check check-style check-types check-imports check-javascript check-documents
 
+# Without compiled files each worker of the tests compiles all tests anew, and each program that they start all of ours.
+unexport PYTHONDONTWRITEBYTECODE
+
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.installed

@@ -11,7 +11,6 @@ import pytest
 from tools.generate import ROOT, generated, main
 from tools.generated import Generated
 
-MADE: Final = tuple(generated())
 WHOLE: Final = Generated(Path("made/whole.txt"), "whole\n")
 PART: Final = Generated(Path("part.md"), "made\n", ("<!-- begin -->\n", "<!-- end -->\n"))
 BY_HAND: Final = "# By hand\n\n{}\nBy hand too.\n"
@@ -27,25 +26,33 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("file", MADE, ids=lambda file: str(file.path))
-def test_the_file_in_the_checkout_is_what_the_program_says(file: Generated) -> None:
-    committed = (ROOT / file.path).read_text(encoding="utf-8")
-
-    assert file.within(committed) == committed, "run: make generate"
-    assert all(committed.count(mark) == 1 for mark in file.marks or ())
+@pytest.fixture(scope="module")
+def made() -> tuple[Generated, ...]:
+    """Everything that is made from the program."""
+    return tuple(generated())
 
 
-def test_no_file_is_made_twice() -> None:
-    assert len({file.path for file in MADE}) == len(MADE)
+def test_each_file_in_the_checkout_is_what_the_program_says(made: tuple[Generated, ...]) -> None:
+    committed = {file.path: (ROOT / file.path).read_text(encoding="utf-8") for file in made}
+
+    differing = [file.path for file in made if file.within(committed[file.path]) != committed[file.path]]
+    assert differing == [], "run: make generate"
+    assert all(committed[file.path].count(mark) == 1 for file in made for mark in file.marks or ())
 
 
-def test_the_terminal_that_it_is_made_on_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_is_made_twice(made: tuple[Generated, ...]) -> None:
+    assert len({file.path for file in made}) == len(made)
+
+
+def test_the_terminal_that_it_is_made_on_changes_nothing(
+    made: tuple[Generated, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "47")
-    assert tuple(generated()) == MADE
+    assert tuple(generated()) == made
     assert os.environ["COLUMNS"] == "47"
 
     monkeypatch.delenv("COLUMNS")
-    assert tuple(generated()) == MADE
+    assert tuple(generated()) == made
     assert "COLUMNS" not in os.environ
 
 
