@@ -153,17 +153,11 @@ def _look_at_runtime(here: Installation) -> Runtime:
 def _ask_pi(here: Installation) -> PiAnswer | Unseen | None:
     if isinstance(here.agent_directory, Unseen):
         return _UNSEEN
-    runtime, loaded = here.runtime, here.configuration
-    if here.agent_directory is None or runtime.program is None or runtime.found is None:
+    if here.agent_directory is None or here.runtime.program is None or here.runtime.found is None:
         return None
     from pi_session_mcp.doctor.pi import ask_pi
-    from pi_session_mcp.host.variables import host_variables
-    from pi_session_mcp.runtime.locate import bundle_of
 
-    variables = host_variables(here.asked, here.environ, here.cwd, tools=None)
-    profiles = loaded.execution_profiles if loaded else {}
-    workspaces = loaded.workspaces if loaded else {}
-    return ask_pi(runtime.program, runtime.found.entry, bundle_of(runtime.found), variables, profiles, workspaces)
+    return ask_pi(here, here.runtime.program, here.runtime.found)
 
 
 def _find_state_directory(here: Installation) -> Path | None:

@@ -16,13 +16,17 @@ from pi_session_mcp.doctor.pi_answer import PiAnswer, Profile
 from pi_session_mcp.errors import Code
 from pi_session_mcp.host.protocol import PROTOCOL_VERSION, HelloResult, LeftOut, PiFault
 from pi_session_mcp.host.selection import CHECKS, acceptable, level_refusal
+from pi_session_mcp.host.variables import host_variables
 from pi_session_mcp.platform.brief_run import run
 from pi_session_mcp.platform.text import utf8_text
+from pi_session_mcp.runtime.locate import bundle_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pi_session_mcp.config.model import ExecutionProfile
+    from pi_session_mcp.doctor.installation import Installation
+    from pi_session_mcp.runtime.locate import Sdk
 
 SCRIPT: Final = Path(__file__).parents[1] / "host" / "js" / "judge.mjs"
 _ANSWER_LIMIT_BYTES: Final = 4 * 1024 * 1024
@@ -65,19 +69,15 @@ class _Judged(_Said):
 _Line = _Files | _Instructions | _Greeted | _Judged
 
 
-def ask_pi(
-    node: Path,
-    sdk: Path,
-    bundle: Path | None,
-    environ: Mapping[str, str],
-    profiles: Mapping[str, ExecutionProfile],
-    workspaces: Mapping[str, Path],
-) -> PiAnswer:
-    """Ask once about all profiles and workspaces. `environ` is that of a Pi host. What is not answered is not known."""
+def ask_pi(here: Installation, node: Path, sdk: Sdk) -> PiAnswer:
+    """Ask once about all profiles and workspaces. What is not answered is not known."""
+    profiles = here.configuration.execution_profiles if here.configuration else {}
+    workspaces = here.configuration.workspaces if here.configuration else {}
+    bundle = bundle_of(sdk)
     named = {alias: text for alias, path in workspaces.items() if (text := utf8_text(path)) is not None}
     selections = list(dict.fromkeys(profile.selection for profile in profiles.values()))
     question = {
-        "sdk": utf8_text(sdk),
+        "sdk": utf8_text(sdk.entry),
         "bundle": None if bundle is None else utf8_text(bundle),
         "selections": [one.to_json() for one in selections],
         "workspaces": list(named.values()),
@@ -85,7 +85,7 @@ def ask_pi(
     }
     said = run(
         (str(node), *_GUARDED, str(SCRIPT)),
-        environ,
+        host_variables(here.asked, here.environ, here.cwd, tools=None),
         given=json.dumps(question).encode(),
         within_s=DEADLINES.doctor_pi_s,
         limit_bytes=_ANSWER_LIMIT_BYTES,

@@ -380,7 +380,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("setup", {"state_directory_unsupported"}),
         ("cli/program.py", set()),
         ("cli/runtime.py", set()),
-        ("doctor/node_version.py", {"node_missing", "pi_runtime_missing", "search_tools_missing"}),
+        ("doctor/pi.py", {"pi_configuration_invalid"}),
         ("platform/brief_run.py", {"node_missing", "pi_runtime_missing", "search_tools_missing"}),
         ("platform/filesystem.py", {"state_directory_unsupported"}),
         ("config", {"config_unreadable"}),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.doctor.subject import OK, Check, Subject, Unseen, error, up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pi_session_mcp.doctor.installation import Installation
@@ -49,6 +50,7 @@ NODE_VERSION_UNSUPPORTED: Final = error(
     CONFIGURED_NODE,
 )
 ROWS: Final = (NODE_MISSING, NODE_VERSION_UNSUPPORTED)
+_ANSWER_LIMIT_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,16 @@ class Part:
 
 def look_at_node(here: Installation, installed: Installed | None) -> tuple[Part, Path | None]:
     """The Node.js that a server would use, and where it is."""
-    from pi_session_mcp.doctor.node_version import judge
     from pi_session_mcp.runtime.locate import find_node
     from pi_session_mcp.runtime.problem import RuntimeProblem
 
     program = None
     try:
         program = find_node(here.asked, here.environ, here.cwd, installed).program
-        code = judge(program, here.environ)
+        status = _judge(program, here.environ)
     except RuntimeProblem as problem:
-        code = problem.code
-    return Part(code.value, configured=here.asked.runtime.node is not None), program
+        status = problem.code.value
+    return Part(status, configured=here.asked.runtime.node is not None), program
 
 
 def _look(here: Installation) -> Part | Unseen | None:
@@ -87,12 +88,30 @@ def _look(here: Installation) -> Part | Unseen | None:
 
 def _is_at_hand(here: Installation) -> bool:
     """Whether `runtime install` would find a Node.js, with its npm, that it can use."""
-    from pi_session_mcp.doctor.node_version import judge
     from pi_session_mcp.runtime.overrides import untrusted_directories
     from pi_session_mcp.runtime.toolchain import find_toolchain
 
     found = find_toolchain(here.environ, tuple(untrusted_directories(here.asked, here.cwd)), here.prefix)
-    return found is not None and found.npm is not None and judge(found.node, here.environ).value == OK
+    return found is not None and found.npm is not None and _judge(found.node, here.environ) == OK
+
+
+def _judge(program: Path, environ: Mapping[str, str]) -> str:
+    """The status of a Node.js program."""
+    from pi_session_mcp.runtime.node_environment import without_node_options
+    from pi_session_mcp.runtime.versions import node_is_supported
+
+    version = node_version(program, without_node_options(environ))
+    if version is None:
+        return NODE_MISSING.id
+    return OK if node_is_supported(version) else NODE_VERSION_UNSUPPORTED.id
+
+
+def node_version(program: Path, environ: Mapping[str, str], *, within_s: float = DEADLINES.version_s) -> str | None:
+    """What `node --version` says; `None` when it does not run, says too much, fails, or takes longer."""
+    from pi_session_mcp.platform.brief_run import run
+
+    said = run((str(program), "--version"), environ, within_s=within_s, limit_bytes=_ANSWER_LIMIT_BYTES)
+    return said.text.decode("utf-8", "replace").strip() if said.ended_well else None
 
 
 def _verdict(node: Part) -> Iterator[Check]:

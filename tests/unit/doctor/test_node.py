@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from pi_session_mcp.doctor.node_version import node_version
+from pi_session_mcp.doctor.subjects.node import node_version
 from tests.support.runtimes import program
 from tests.support.trees import survivors
 
