@@ -1,6 +1,6 @@
-"""Bridges between pydantic and our rules: annotations that make every refusal one of our own. Pure.
+"""Annotations that turn what pydantic refuses into breaches of our own rules. Pure.
 
-pydantic's own messages repeat values, so no leaf of the models is left to them.
+The messages of pydantic repeat values of the file, so none of them may reach a reader.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 BREACHES: Final = "breaches"
-"""Where an error of ours carries its breaches, with paths from the place at which pydantic reports it."""
+"""The field of an error with its breaches. Their paths begin at the place that pydantic reports."""
 
 
 def broken(*breaches: Breach) -> PydanticCustomError:
-    """The error that carries `breaches` through pydantic."""
+    """An error that carries `breaches` through pydantic."""
     return PydanticCustomError("rule", "a rule is broken", {BREACHES: breaches})
 
 
 def breaks(rule: Rule) -> PydanticCustomError:
-    """The error of a value that breaks `rule` itself."""
+    """The error of a value that breaks `rule`."""
     return broken(Breach((), rule))
 
 
@@ -46,7 +46,7 @@ def only(rule: Rule, holds: Callable[[Any], bool] = lambda _: True) -> WrapValid
         try:
             accepted = typed(value)
         except ValidationError:
-            accepted = None  # raised below, outside, so that the error with the value in it is not chained
+            accepted = None  # raised below and outside, so that the error with the value in it is not its cause
         if accepted is None or not holds(accepted):
             raise breaks(rule)
         return accepted
@@ -55,7 +55,7 @@ def only(rule: Rule, holds: Callable[[Any], bool] = lambda _: True) -> WrapValid
 
 
 def matching(pattern: str) -> Callable[[str], bool]:
-    """Whether a whole text matches; `$` alone would let a final newline pass."""
+    """Whether a text matches as a whole. `$` would let a final newline pass."""
     compiled = re.compile(pattern)
     return lambda text: compiled.fullmatch(text) is not None
 
@@ -63,7 +63,7 @@ def matching(pattern: str) -> Callable[[str], bool]:
 def sized(
     container: type[tuple[Any, ...] | Mapping[Any, Any]], rule: Rule, fits: Callable[[int], bool]
 ) -> BeforeValidator:
-    """A container whose size does not fit breaks `rule`, before anything in it is looked at."""
+    """A container of a wrong size breaks `rule` before its content is looked at."""
 
     def judge(value: Any) -> Any:
         if isinstance(value, container) and not fits(len(value)):
@@ -101,7 +101,7 @@ def no_entries() -> Mapping[Any, Any]:
 
 
 def repeats(keyed: Sequence[tuple[T, V]]) -> list[V]:
-    """The second elements whose first element was there before."""
+    """The second elements of the pairs whose first element came before."""
     seen: set[T] = set()
     again = []
     for key, item in keyed:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class ConfigError(Exception):
     """The configuration is refused.
 
-    `rule` is a sentence of our own table. The place is either `pointer` (RFC 6901; "" is the whole file) or, where the
-    text could not be read as JSON, `line` and `column`, both counted from 1, columns in characters. Nothing else of the
-    file is kept, and no cause is chained: a parser's own error holds the whole text.
+    `rule` is a sentence of our own table. The place is either `pointer` (RFC 6901; "" is the whole file), or `line` and
+    `column` if the text is no JSON. Both count from 1, columns in characters. Nothing else of the file is kept, and the
+    error has no cause: the error of a parser holds the whole text.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ConfigError(Exception):
 
     @property
     def place(self) -> str:
-        """The place in words, for people."""
+        """The place in words."""
         if self.line is not None:
             return f"line {self.line}, column {self.column}"
         return self.pointer or "the file"

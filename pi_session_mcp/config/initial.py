@@ -1,4 +1,4 @@
-"""The text of a first configuration, and the one way to put it in place: never over anything."""
+"""The text of a first configuration, and how it is put in place without replacing anything."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Initial:
 
 
 def text_of(initial: Initial) -> bytes:
-    """The file's bytes: indented JSON, whatever the names in it are made of."""
+    """The bytes of the file: indented JSON, with any names in it."""
     document: dict[str, Any] = {
         "workspaces": {alias: shown_text(path) for alias, path in initial.workspaces.items()},
         "executionProfiles": {READ_ONLY_PROFILE: {"default": True, **_profile(initial, "read-only")}},
@@ -58,10 +58,10 @@ def alias_for(name: str) -> str:
 
 
 def create(path: Path, content: bytes) -> None:
-    """Make the file at `path`, whole and with mode 0600, durable. What is there already stays as it is.
+    """Make the file at `path`, whole, durable and with mode 0600. An existing file stays as it is.
 
-    The content is written beside it first and gets its name by a link, which no file system lets replace anything:
-    a half-written configuration would block the next attempt. Raises `FileExistsError`, or another `OSError`.
+    The content is written to another name first and gets its own by a link, which never replaces a file. Half a
+    configuration would block the next attempt. Raises `FileExistsError`, or another `OSError`.
     """
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

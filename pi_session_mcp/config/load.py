@@ -1,4 +1,4 @@
-"""Load the operator's configuration: read the bytes once, then everything or nothing."""
+"""Loads the operator's configuration: reads the bytes once, and takes all of it or refuses all of it."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def config_path_for_server(environ: Mapping[str, str]) -> Path:
 
 
 def place_for_operator(environ: Mapping[str, str], cwd: Path) -> Place:
-    """Where the operator's commands read the configuration, as `config.place` says, and what says so.
+    """Where the operator's commands read the configuration, and whether the variable says so; see `config.place`.
 
     Raises `ConfigError` (`config_path_required`) when no file is named and none is at the default place.
     """
     from pi_session_mcp.config.operator_environment import (
-        read_environment,  # `serve` must not pay for pydantic-settings
+        read_environment,  # imported here, since `serve` must not pay for pydantic-settings
     )
     from pi_session_mcp.config.place import place_to_read
 
@@ -89,7 +89,7 @@ def config_path_for_operator(environ: Mapping[str, str], cwd: Path) -> Path:
 def load(path: Path) -> Configuration:
     """The configuration in the file at `path`, which is absolute and is read once.
 
-    Raises `ConfigError` and nothing else; then nothing of the file is in use.
+    Raises `ConfigError` and nothing else. Then nothing of the file is used.
     """
     return interpret(read_once(path), path.parent.absolute())
 
@@ -97,8 +97,8 @@ def load(path: Path) -> Configuration:
 def interpret(text: bytes, directory: Path) -> Configuration:
     """The configuration that `text` says, with relative paths resolved against the absolute `directory`.
 
-    Raises `ConfigError` with the first breach in document order. A rule that compares several fields is judged once
-    each of them is right for itself.
+    Raises `ConfigError` with the first breach in document order. A rule that compares fields is judged when each of
+    them is right by itself.
     """
     parsed = parse(text)
     if not isinstance(parsed, Parsed):
@@ -116,7 +116,7 @@ def _refuse_flaw(flaw: TextFlaw | TreeFlaw) -> ConfigError:
 
 
 def _validated(tree: Tree) -> Document | ConfigError:
-    # The error is handed back, not raised here, because an exception keeps the one that it was raised beside.
+    # The error is returned and not raised here: an exception keeps the one that was being handled.
     try:
         return Document.model_validate(tree, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -127,7 +127,7 @@ def _validated(tree: Tree) -> Document | ConfigError:
 
 def _breaches(error: Any) -> Iterator[Breach]:
     if error["type"] == "default_factory_not_called":
-        return  # it follows from another error, which is in the list
+        return  # it follows from another error in the list
     if error["type"] in _RULES_OF_TYPES:
         yield Breach(error["loc"], _RULES_OF_TYPES[error["type"]])
         return

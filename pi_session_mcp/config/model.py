@@ -1,7 +1,7 @@
 """The operator's configuration, immutable. Pure.
 
-The pydantic models are the file's own shape, and the JSON Schema is generated from them. `Configuration` is what the
-rest of the program gets: the same, with paths resolved and the fingerprint of the bytes that it came from.
+The pydantic models have the form of the file, and the JSON Schema is generated from them. The rest of the program gets
+`Configuration`: the same with resolved paths and the fingerprint of the bytes.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ FileAccess: TypeAlias = Literal["workspace", "user"]
 
 
 class Strict(BaseModel):
-    """A part of the file: nothing unknown, nothing coerced, nothing changed afterwards.
+    """A part of the file. It takes no unknown field, converts no value, and cannot be changed.
 
-    From Python the fields are given by their Python names; the file knows only the camelCase ones.
+    Python code uses the Python names of fields, and the file has the camelCase names.
     """
 
     model_config = ConfigDict(
@@ -292,7 +292,7 @@ class Document(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOverride:
-    """The operator's own Node program and Pi SDK package directory, absolute; `None` where nothing is replaced."""
+    """The operator's own Node program and Pi SDK package directory, absolute. `None` when it is not replaced."""
 
     node: Path | None = None
     sdk: Path | None = None
@@ -300,10 +300,10 @@ class RuntimeOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A whole valid configuration; it lives as long as the process.
+    """A whole valid configuration. It does not change while the process lives.
 
-    Paths are absolute. Relative ones were resolved against the file's directory, by their text alone: no link was
-    followed and nothing needs to exist. `fingerprint` is `sha256:<64 hex>` of the exact bytes of the file.
+    Paths are absolute. Relative paths were joined to the file's directory as text: links are not followed, and nothing
+    needs to exist. `fingerprint` is `sha256:<64 hex>` of the exact bytes of the file.
     """
 
     workspaces: Mapping[str, Path]
@@ -315,5 +315,5 @@ class Configuration:
 
     @property
     def default_profile(self) -> str:
-        """The alias of the profile that is used when a client names none."""
+        """The alias of the execution profile for clients that name none."""
         return next(alias for alias, profile in self.execution_profiles.items() if profile.default)

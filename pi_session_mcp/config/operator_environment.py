@@ -1,4 +1,4 @@
-"""The one variable that the operator's commands read. Not imported by `serve`: pydantic-settings is slow to import."""
+"""The one variable that the operator's commands read. `serve` does not import this, since it takes long to import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Environment(BaseSettings):
     """`PI_SESSION_MCP_CONFIG` and nothing else: no prefix, no `.env`, no secrets directory, no arguments.
 
-    `config` is not declared as text, because a path may hold bytes that are not UTF-8; it is empty when unset.
+    `config` is not declared as text, because a path may have bytes that are not UTF-8. It is empty when unset.
     """
 
     model_config = SettingsConfigDict(
@@ -27,7 +27,7 @@ class Environment(BaseSettings):
 
     @property
     def path(self) -> str:
-        """What the variable says, unchanged."""
+        """The value of the variable, unchanged."""
         return str(self.config)
 
     @classmethod
@@ -43,7 +43,7 @@ class Environment(BaseSettings):
 
 
 def read_environment(environ: Mapping[str, str]) -> Environment:
-    """What `environ` says; it takes the place of the process's own variables."""
+    """The variable in `environ`, which is read in place of the process's own environment."""
 
     class Given(Environment):
         @classmethod

@@ -1,7 +1,7 @@
-"""Where the operator's configuration is: the file that the variable names, else the one default place.
+"""Where the operator's configuration is: the file that the variable names, or else the one default place.
 
-For the operator's commands only. `serve` takes the variable alone: a client's project must not choose by what it puts
-into somebody's home, and what was registered says the whole path.
+For the operator's commands only. `serve` takes only the variable, which a registration sets to the whole path: a
+client's project must not be able to choose the file by putting something into a home directory.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _BASE: Final = "XDG_CONFIG_HOME"
 
 
 class Source(StrEnum):
-    """What says where the file is; the value is the word of the JSON reports."""
+    """What says where the file is. The value is the word in JSON reports."""
 
     VARIABLE = "variable"
     DEFAULT_PLACE = "default_place"
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The source in words."""
         return VARIABLE if self is Source.VARIABLE else "the default place"
 
     def members(self, name: str) -> dict[str, str]:
-        """For a report, under `name`: that the variable named the file goes without saying."""
+        """The member of a report, under `name`, or nothing when the variable named the file, as it usually does."""
         return {} if self is Source.VARIABLE else {name: self.value}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An absolute path, and what says that it is the one."""
+    """An absolute path, and what says that the file is there."""
 
     path: Path
     source: Source
 
 
 def default_place(environ: Mapping[str, str]) -> Path | None:
-    """The file that is read when no variable names one; `None` when there is no home directory.
+    """The file that is read when the variable names none. `None` when there is no home directory.
 
-    The same on Linux and macOS: `pi-session-mcp/config.json` in `XDG_CONFIG_HOME`, else in `~/.config`. A relative
-    `XDG_CONFIG_HOME` counts for nothing, as its specification says.
+    On Linux and macOS: `pi-session-mcp/config.json` in `XDG_CONFIG_HOME`, or else in `~/.config`. A relative
+    `XDG_CONFIG_HOME` is ignored, as its specification says.
     """
     named = environ.get(_BASE, "")
     home = home_directory(environ)
@@ -58,10 +58,10 @@ def default_place(environ: Mapping[str, str]) -> Path | None:
 
 
 def place_to_read(named: str, environ: Mapping[str, str], cwd: Path) -> Place | None:
-    """Where the configuration is to be read from; `None` when nothing names one and nothing is at the default place.
+    """Where the configuration is read. `None` when the variable names none and nothing is at the default place.
 
-    `named` is what the variable says: empty is as good as unset, and a relative path counts from `cwd`. A named file
-    is the one that is meant, whether it is there or not.
+    `named` is the value of the variable. An empty value counts as unset, and a relative path begins at `cwd`. A file
+    that is named is meant even if it does not exist.
     """
     if named:
         return Place(cwd / named, Source.VARIABLE)
@@ -70,7 +70,7 @@ def place_to_read(named: str, environ: Mapping[str, str], cwd: Path) -> Place | 
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something is at `path`; what cannot be looked at is there, so that reading it says what is wrong."""
+    """Whether something exists at `path`. If that cannot be known, it does: reading it will say what is wrong."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Where in the operator's file something is: which of several places comes first, and how it may be shown. Pure."""
+"""Places in the operator's file: which of them comes first, and how a place may be shown. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HIDDEN: Final = "?"
 
 
 class Breach(NamedTuple):
-    """`rule` is broken at `path`. A path may end in a field that the object there lacks."""
+    """`rule` is broken at `path`, which may end in a field that is missing."""
 
     path: Path
     rule: Rule
@@ -37,10 +37,10 @@ def _shown(step: str | int, known_fields: AbstractSet[str]) -> str:
 
 
 def first_in_document(tree: Tree, breaches: Sequence[Breach]) -> Breach:
-    """The breach that a reader of the file meets first; an object's own comes before those inside it.
+    """The breach that a reader of the file meets first. That of an object comes before those inside it.
 
-    A field that an object lacks is a breach of that object's own. Of two at one place the first given is taken.
-    Linear in `tree` and `breaches`; the latter must not be empty.
+    A missing field is a breach of its object. Of two breaches at one place, the first given is taken. Takes time linear
+    in `tree` and `breaches`, which must not be empty.
     """
     depth = 0
     while True:

@@ -1,6 +1,6 @@
 """Every rule that a configuration can break, as one table of fixed sentences. Pure.
 
-A sentence is all that an operator is told beside the place: it never carries a value of the file.
+An operator is told the sentence and the place, and no value of the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 
 
 class Rule(StrEnum):
-    """A rule; its value is the sentence that `ConfigError` shows. Sentences are unique."""
+    """A rule. Its value is the sentence that `ConfigError` shows. No two rules have the same sentence."""
 
     # where the file is
     VARIABLE_UNSET = "PI_SESSION_MCP_CONFIG must name the configuration file"

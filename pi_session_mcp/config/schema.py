@@ -1,4 +1,4 @@
-"""The configuration's JSON Schema, generated from its models and shipped beside them."""
+"""The JSON Schema of the configuration, generated from the models and shipped with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Closed(GenerateJsonSchema):
-    """Objects with aliases as keys refuse every other key; fields have no titles, which would only repeat the name."""
+    """Objects with aliases as keys refuse all other keys. Fields have no titles, since those only repeat the name."""
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         written = super().dict_schema(schema)
@@ -33,12 +33,12 @@ class _Closed(GenerateJsonSchema):
 
 
 def generate() -> dict[str, Any]:
-    """The schema of the models as they are."""
+    """The schema of the models as they are now."""
     return {"$schema": DIALECT, **Document.model_json_schema(by_alias=True, schema_generator=_Closed)}
 
 
 def to_text(schema: dict[str, Any]) -> str:
-    """The schema as it is shipped and printed, with a final newline."""
+    """The text of the schema as it is shipped and printed."""
     return json.dumps(schema, indent=2, ensure_ascii=True) + "\n"
 
 

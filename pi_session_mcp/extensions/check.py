@@ -1,4 +1,4 @@
-"""Every pin of a configuration against what Pi has installed: what `extensions check` and the doctor report."""
+"""Compares every pin of a configuration with what Pi has installed, for `extensions check` and the doctor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one pin of one profile; `condition` is `None` when there is nothing to say."""
+    """What was found of one pin of one profile. `condition` is `None` when there is nothing to say."""
 
     profile: str
     pin: Pin
@@ -26,7 +26,7 @@ class Finding:
 
     @property
     def fault(self) -> Fault | None:
-        """The code with which the server would refuse the session, if it would."""
+        """The code with which the server would refuse a session, or `None`."""
         return None if self.condition is None else VERDICTS[self.condition].fault
 
     @property
@@ -36,13 +36,13 @@ class Finding:
 
     @property
     def reason(self) -> str | None:
-        """The condition, where it says more than the status."""
+        """The condition, if it says more than the status."""
         is_said = self.fault in {Code.EXTENSION_NOT_INSTALLED, Code.EXTENSION_VERSION_MISMATCH}
         return None if self.condition is None or is_said else self.condition.value
 
     @property
     def remediation(self) -> str | None:
-        """What an operator does about it; a fixed sentence."""
+        """What the operator can do about it, in a fixed sentence."""
         return None if self.condition is None else VERDICTS[self.condition].remediation
 
 
@@ -57,5 +57,5 @@ def check(configuration: Configuration, agent_directory: Path) -> tuple[Finding,
 
 
 def place_of(configuration: Configuration, agent_directory: Path) -> Place:
-    """Where this configuration's extensions are looked for."""
+    """Where the extensions of this configuration are looked for."""
     return Place(agent_directory, tuple(configuration.workspaces.values()))

@@ -1,7 +1,7 @@
-"""Where the dependencies of an installed package are, as Node looks for them: by reading manifests, and nothing else.
+"""Finds the dependencies of an installed package where Node looks for them, by reading manifests only.
 
-Pi installs a package with its dependencies. One that has gone missing since does not harm a session until it is
-imported, which nobody can tell without running the package.
+Pi installs a package with its dependencies. A dependency that is missing later harms a session only when it is
+imported, and whether it is can be known only by running the package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_PACKAGES: Final = 2_000
-"""How many packages of one tree are looked at."""
+"""The most packages of one tree that are looked at."""
 
 _NAME: Final = re.compile(r"(?:@[^/@\0.][^/\0]*/)?[^/@\0.][^/\0]*")
 _MODULES: Final = "node_modules"
@@ -32,7 +32,7 @@ _OF_PI: Final = frozenset(
         for name in ("pi-ai", "pi-agent-core", "pi-coding-agent", "pi-tui")
     }
 )
-"""What Pi gives to extensions itself (1.6.0, dist/core/extensions/loader.js), so that nobody misses it."""
+"""The packages that Pi itself gives to extensions (1.6.0, dist/core/extensions/loader.js). They are never missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Package:
 def condition_of_dependencies(
     manifest: Mapping[str, Any], directory: Path, agent_directory: Path, workspaces: Iterable[Path]
 ) -> Condition | None:
-    """What is wrong with what a package depends on, directly or not; the gravest comes first."""
+    """What is wrong with the direct and indirect dependencies of a package, the worst first."""
     inside = Path(os.path.realpath(agent_directory))
     closed = [Path(os.path.realpath(workspace)) for workspace in workspaces]
     is_linked_out = not directory.is_relative_to(inside)
@@ -61,7 +61,7 @@ def condition_of_dependencies(
 
 
 def _tree(package: _Package) -> Iterable[Path | None]:
-    """The real directory of each package that this one needs, `None` for each that is not there."""
+    """The real directory of each package that this one needs, or `None` for a package that is missing."""
     waiting = deque([package])
     seen = {package.directory}
     while waiting:
@@ -75,14 +75,14 @@ def _tree(package: _Package) -> Iterable[Path | None]:
 
 
 def _needed(manifest: Mapping[str, Any], *, is_top: bool) -> Iterable[str]:
-    """The names of what must be there; Pi installs no peers, so only those of the extension itself are asked for."""
+    """The names of the packages that must exist. Pi installs no peers, so only those of the extension itself count."""
     needed = _names(manifest, "dependencies") - _names(manifest, "optionalDependencies")
     if is_top:
         needed |= {name for name in _names(manifest, "peerDependencies") if not _is_optional_peer(manifest, name)}
     return sorted(
         name
         for name in needed - _OF_PI
-        if _NAME.fullmatch(name) and not name.startswith("@types/")  # types are never imported by what runs
+        if _NAME.fullmatch(name) and not name.startswith("@types/")  # packages of types are never imported at run time
     )
 
 
@@ -98,7 +98,7 @@ def _is_optional_peer(manifest: Mapping[str, Any], name: str) -> bool:
 
 
 def _find(name: str, directory: Path) -> Path | None:
-    """Where Node finds a package that is imported from `directory`: in it, or in a directory above."""
+    """Where Node finds a package that is imported from `directory`: there, or in a directory above."""
     above = str(directory)
     while True:
         if os.path.basename(above) != _MODULES:

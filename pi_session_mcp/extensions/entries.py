@@ -1,8 +1,8 @@
-"""Which files of a package are its extensions: those that Pi would load, found by Pi's rules and by reading alone.
+"""Finds the files of a package that Pi would load as extensions, by Pi's rules and by reading files only.
 
 Pi (1.5.2 to 1.6.0) takes what `pi.extensions` lists: files, folders, patterns, and overrides of these. Without a list
-it takes the folder `extensions`, and of a package without any of Pi's folders the index file. What leads out of the
-package, and what Pi would skip in silence although it is declared, is refused here.
+it takes the folder `extensions`, or the index file of a package that has none of Pi's folders. A path that leads out of
+the package is refused here, and so is a declared one that Pi would skip in silence.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES: Final = 256
 MAX_VISITED: Final = 20_000
-"""How many names a pattern may make us look at."""
+"""The most names that one package may make us look at."""
 MAX_DEPTH: Final = 64
-"""How many names a path in the package may have: what one path costs grows with them."""
+"""The most names in a path of the package. The cost of a path grows with their number."""
 
 _RESOURCES: Final = ("extensions", "skills", "prompts", "themes")
 _SUFFIXES: Final = (".ts", ".js")
 _INDEX_OF_FOLDER: Final = ("index.ts", "index.js")
 _INDEX_OF_PACKAGE: Final = tuple(f"index.{kind}" for kind in ("js", "mjs", "cjs", "ts", "tsx", "mts", "cts"))
-"""In the order in which Pi's loader tries them for a directory."""
+"""The order in which Pi's loader tries them in a directory."""
 _IGNORE_FILES: Final = (".gitignore", ".ignore", ".fdignore")
 _MAX_IGNORE_BYTES: Final = 64 * 1024
 
 
 def extension_files(manifest: Mapping[str, Any], directory: Path, named: Path) -> tuple[Path, ...]:
-    """The real paths of the package's extensions, in Pi's order; `named` is how Pi writes the package's directory.
+    """The real paths of the package's extensions, in Pi's order. `named` is the package's directory as Pi writes it.
 
     Raises `Unusable`, `OSError` or `ValueError`.
     """
@@ -58,14 +58,14 @@ def extension_files(manifest: Mapping[str, Any], directory: Path, named: Path) -
 
 
 def _declared(manifest: Mapping[str, Any]) -> list[str] | None:
-    """What the manifest lists; `None` when Pi goes by the names of folders."""
+    """What the manifest lists, or `None` when Pi goes by the names of folders."""
     section = manifest.get("pi")
     if not isinstance(section, dict):
         return None
     if "extensions" in section:
         listed = section["extensions"]
         if not _is_list_of_texts(listed):
-            raise Unusable(Condition.BROKEN)  # Pi would go on as if it were not there
+            raise Unusable(Condition.BROKEN)  # Pi would ignore it
         return list(listed)
     return [] if any(_is_list_of_texts(section.get(name)) for name in _RESOURCES) else None
 
@@ -75,14 +75,14 @@ def _is_list_of_texts(value: object) -> bool:
 
 
 class _Tree:
-    """The package's files, by paths relative to its real directory, none of which leads out of it."""
+    """The files of a package, by paths relative to its real directory. No path leads out of it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._visited = 0
 
     def kind(self, path: str) -> int | None:
-        """The type of what is there, links followed, or `None`. Raises `Unusable` for a link that leaves."""
+        """The type of what exists there, after links, or `None`. Raises `Unusable` for a link out of the package."""
         try:
             seen = (self._directory / path).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +100,7 @@ class _Tree:
         return (self._directory / path).is_symlink()
 
     def names(self, path: str) -> list[str]:
-        """What a directory holds, in the order in which Node lists it."""
+        """The names in a directory, in the order in which Node lists them."""
         names = os.listdir(self._directory / path)
         self._visited += len(names)
         if self._visited > MAX_VISITED:
@@ -108,7 +108,7 @@ class _Tree:
         return sorted(names, key=os.fsencode)
 
     def listed(self, path: str) -> list[str]:
-        """What the manifest of a folder inside of the package lists; a manifest that is none lists nothing."""
+        """What the manifest of a folder in the package lists. A manifest that is not valid lists nothing."""
         if self.kind(_join(path, MANIFEST)) is None:
             return []
         try:
@@ -120,7 +120,7 @@ class _Tree:
         return listed if _is_list_of_texts(listed) and listed is not None else []
 
     def text(self, path: str) -> str:
-        """The text of a file, "" when it is not there."""
+        """The text of a file, or "" when it does not exist."""
         if self.kind(path) is None:
             return ""
         with (self._directory / path).open("rb") as file:
@@ -131,7 +131,7 @@ class _Tree:
         real = self._real(path)
         if not real.is_file() or not os.access(real, os.R_OK):
             raise Unusable(Condition.BROKEN if not real.is_dir() else Condition.FORM_UNSUPPORTED)
-        if utf8_text(real) is None:  # nobody could tell Node of it
+        if utf8_text(real) is None:  # its path cannot be passed to Node
             raise Unusable(Condition.FORM_UNSUPPORTED)
         return real
 
@@ -145,7 +145,7 @@ class _Tree:
 
 
 def _expanded(entry: str, tree: _Tree) -> list[str]:
-    """The files that one entry of a list names. Raises `Unusable` for a path that is not there."""
+    """The files that one entry of a list names. Raises `Unusable` for a path that does not exist."""
     if patterns.is_glob(entry):
         matching = _matching(patterns.glob_segments(entry), tree)
         named = [path for path in matching if tree.is_directory(path)] if entry.endswith("/") else matching
@@ -164,7 +164,7 @@ def _files_at(path: str, tree: _Tree) -> list[str]:
 
 
 def _in_folder(folder: str, tree: _Tree) -> list[str]:
-    """The extensions in a folder: what its own manifest lists, its index file, or else each file and folder in it."""
+    """The extensions in a folder: what its own manifest lists, its index file, or else every file and folder in it."""
     named = _named_by(folder, tree)
     if named:
         return named
@@ -182,14 +182,14 @@ def _in_folder(folder: str, tree: _Tree) -> list[str]:
 
 
 def _named_by(folder: str, tree: _Tree) -> list[str]:
-    """What a folder's manifest lists and is there, else its index file, if it has one."""
+    """The existing files that a folder's manifest lists, or else its index file, if it has one."""
     listed = [_join(folder, "/".join(patterns.segments_of(entry))) for entry in tree.listed(folder)]
     found = [path for path in listed if tree.kind(path) is not None]
     return found or [path for name in _INDEX_OF_FOLDER if tree.kind(path := _join(folder, name)) is not None][:1]
 
 
 def _refuse_ignore_rules(folder: str, tree: _Tree) -> None:
-    """Pi leaves out what such a file says, by rules that we do not know."""
+    """Refuse a folder with such a file: Pi leaves out what it says, by rules that we do not know."""
     for name in _IGNORE_FILES:
         lines = tree.text(_join(folder, name)).splitlines()
         if any(line.strip() and not line.strip().startswith("#") for line in lines):
@@ -219,7 +219,7 @@ def _match(base: str, segments: Sequence[str], tree: _Tree, *, at_any_depth: boo
         paths = [_join(base, name) for name in _visible(base, tree) if patterns.matches_name(head, name)]
     else:
         paths = [] if head.startswith(".") else [_join(base, head)]
-    # Pi takes `a.ts/**` for the file `a.ts`, but not `*.ts/**` or `**/a.ts/**`.
+    # For Pi `a.ts/**` means the file `a.ts`, but `*.ts/**` and `**/a.ts/**` do not.
     is_file_enough = set(rest) == {patterns.ANY_DEPTH} and not patterns.is_glob(head) and not at_any_depth
     for path in paths:
         if rest and tree.is_directory(path):
@@ -229,7 +229,7 @@ def _match(base: str, segments: Sequence[str], tree: _Tree, *, at_any_depth: boo
 
 
 def _match_any_depth(base: str, rest: Sequence[str], tree: _Tree) -> Iterator[str]:
-    """At `base` and in each directory below it; links to directories are not gone into."""
+    """The files at `base` and below it. Links to directories are not followed."""
     if rest:
         yield from _match(base, rest, tree, at_any_depth=True)
     else:

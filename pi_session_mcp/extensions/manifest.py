@@ -1,4 +1,4 @@
-"""A package's manifest, `package.json`, read as what it is: a file that somebody else wrote."""
+"""Reads a package's manifest, `package.json`, which somebody else wrote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_MANIFEST_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A file as it was: two that are equal have not been replaced or rewritten, as far as the file system tells."""
+    """A file as it was. Two that are equal have not been replaced or rewritten, as far as the file system tells."""
 
     device: int
     inode: int
@@ -28,21 +28,21 @@ class Identity:
 
 
 def identity_of(seen: os.stat_result) -> Identity:
-    """What identifies the file that was seen."""
+    """The identity of the file that was seen."""
     return Identity(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
 def read_manifest(directory: Path) -> tuple[dict[str, Any], Identity]:
     """The manifest of the package in `directory`, and which file it was.
 
-    Raises `Unusable` when it is no regular file, too large or no object, else `OSError`, `ValueError` or
+    Raises `Unusable` when it is no regular file, too large or no object. Else raises `OSError`, `ValueError` or
     `RecursionError`.
     """
     try:
         text, seen = read_seen(directory / MANIFEST, max_bytes=MAX_MANIFEST_BYTES)
     except (NotRegular, TooLarge):
         _refuse()
-    # Some editors begin a file with a byte order mark; npm and Pi do not mind it.
+    # Some editors begin a file with a byte order mark, which npm and Pi accept.
     manifest = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
     if not isinstance(manifest, dict):
         _refuse()

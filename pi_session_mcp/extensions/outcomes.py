@@ -1,6 +1,6 @@
-"""What can be found of a pinned extension, what comes of it, and what an operator does about it: one table. Pure.
+"""One table: what can be found of a pinned extension, what follows, and what the operator can do about it. Pure.
 
-The server refuses by it, and `extensions check` and the doctor report by it.
+The server refuses by this table, and `extensions check` and the doctor report by it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final, Literal, TypeAlias
 from pi_session_mcp.errors import Code
 
 Fault: TypeAlias = Literal[Code.EXTENSION_NOT_INSTALLED, Code.EXTENSION_VERSION_MISMATCH, Code.EXTENSION_LOAD_FAILED]
-"""With which code a session is refused, as far as the files tell without running anything."""
+"""The codes with which a session is refused, as far as files tell without running anything."""
 
 OK: Final = "ok"
-"""The status of an extension with which a session may start."""
+"""The status of an extension that a session may have."""
 
 
 class Condition(StrEnum):
-    """What was found. Each is also an id of the doctor."""
+    """What was found. Each is also an id of the doctor's."""
 
     MISSING = "extension_missing"
     VERSION_MISMATCH = "extension_version_mismatch"
@@ -33,7 +33,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What comes of a condition: the code of the refusal, or `None` when a session starts all the same."""
+    """What follows from a condition: the code of the refusal, or `None` when a session starts anyway."""
 
     fault: Fault | None
     remediation: str
@@ -72,7 +72,7 @@ VERDICTS: Final[dict[Condition, Verdict]] = {
 
 
 class Unusable(Exception):  # noqa: N818 - an expected finding
-    """What was found is no installation of the pin that a session could use."""
+    """A session cannot use what was found under the name of the pin."""
 
     def __init__(self, condition: Condition) -> None:
         super().__init__(condition.value)

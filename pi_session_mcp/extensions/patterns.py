@@ -1,6 +1,6 @@
 """The patterns that a manifest may use to name its extensions: `*`, `?` and `**`. Pure.
 
-They mean what they mean to Pi. No pattern costs more than its own length times that of what it is matched with.
+They mean the same as to Pi. Matching takes no more time than the length of the pattern times that of the path.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ ANY_DEPTH: Final = "**"
 _WILD: Final = frozenset("*?")
 _OVERRIDES: Final = ("!", "+", "-")
 _UNSUPPORTED: Final = frozenset("[]{}()\\\0")
-"""Classes, alternatives and escapes: Pi knows them, and we do not."""
+"""Characters of classes, alternatives and escapes, which Pi knows and this module does not."""
 _READ_OTHERWISE: Final = ("~", "file:", "!", "#")
-"""What Pi reads as something else than the beginning of a name inside of the package."""
+"""Beginnings that mean something else to Pi than a name in the package."""
 
 
 def is_override(entry: str) -> bool:
-    """Whether an entry takes away from what the others name (`!`, `-`) or gives back (`+`)."""
+    """Whether an entry removes from what the others name (`!`, `-`) or adds again (`+`)."""
     return entry.startswith(_OVERRIDES)
 
 
 def is_glob(entry: str) -> bool:
-    """Whether Pi looks for what matches this entry."""
+    """Whether Pi takes this entry for a pattern."""
     return not _WILD.isdisjoint(entry)
 
 
 def segments_of(entry: str) -> list[str]:
-    """The parts of a relative path or pattern that stays below its package. Raises `Unusable`."""
+    """The parts of a relative path or pattern. Raises `Unusable` if it leads out of its package."""
     segments = [segment for segment in entry.split("/") if segment not in {"", "."}]
     if entry.startswith("/") or not segments or ".." in segments:
         raise Unusable(Condition.FORM_UNSUPPORTED)
@@ -41,7 +41,7 @@ def segments_of(entry: str) -> list[str]:
 
 
 def glob_segments(entry: str) -> list[str]:
-    """The parts of a pattern. Raises `Unusable` when it is of another kind than this module knows."""
+    """The parts of a pattern. Raises `Unusable` for a kind of pattern that this module does not know."""
     written = entry.removeprefix("./").removesuffix("/").split("/")
     if not _UNSUPPORTED.isdisjoint(entry) or not {"", "."}.isdisjoint(written):
         raise Unusable(Condition.FORM_UNSUPPORTED)
@@ -49,7 +49,7 @@ def glob_segments(entry: str) -> list[str]:
 
 
 def apply_overrides(files: Sequence[str], overrides: Sequence[str], root: str) -> list[str]:
-    """Those of `files`, relative to `root`, that the overrides leave, in Pi's order. Raises `Unusable`."""
+    """The `files`, relative to `root`, that remain after the overrides, in Pi's order. Raises `Unusable`."""
     without = [_checked(entry) for entry in overrides if entry.startswith("!")]
     given_back = {_exact(entry) for entry in overrides if entry.startswith("+")}
     taken = {_exact(entry) for entry in overrides if entry.startswith("-")}
@@ -78,7 +78,7 @@ def _exact(entry: str) -> str:
 
 
 def _excludes(pattern: str, file: str, root: str) -> bool:
-    """Pi compares the pattern with the relative path, with the name alone, and with the whole path."""
+    """Whether a pattern matches a file: Pi compares it with the relative path, the name alone, and the whole path."""
     written = pattern.split("/")
     parts = [part for part, next_one in zip_longest(written, written[1:]) if not part == next_one == ANY_DEPTH]
     spellings = (file, file.rpartition("/")[2], f"{root}/{file}")
@@ -86,8 +86,8 @@ def _excludes(pattern: str, file: str, root: str) -> bool:
 
 
 def _matches(pattern: list[str], path: list[str]) -> bool:
-    """Whether the parts of a pattern match all parts of a path; `**` stands for any number of visible ones."""
-    reached = {0}  # how many parts of the path may be used up
+    """Whether the parts of a pattern match all parts of a path. `**` matches any number of visible parts."""
+    reached = {0}  # how many parts of the path may be matched so far
     for place, part in enumerate(pattern):
         if part != ANY_DEPTH:
             reached = {used + 1 for used in reached if used < len(path) and matches_name(part, path[used])}
@@ -99,13 +99,13 @@ def _matches(pattern: list[str], path: list[str]) -> bool:
 
 
 def _visible_ends(path: list[str], used: int) -> range:
-    """How many parts may be used up when any number of visible ones follows."""
+    """How many parts may be matched when any number of visible parts follows."""
     hidden = next((place for place in range(used, len(path)) if path[place].startswith(".")), len(path))
     return range(used, hidden + 1)
 
 
 def matches_name(pattern: str, name: str) -> bool:
-    """Whether one part of a pattern matches one name; a wildcard does not match a leading dot."""
+    """Whether one part of a pattern matches one name. A wildcard does not match a leading dot."""
     if pattern[:1] in _WILD and name.startswith("."):
         return False
     place = at = mark = 0

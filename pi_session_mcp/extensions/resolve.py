@@ -1,6 +1,6 @@
-"""From a pin to the files that Pi loads, by reading files only.
+"""Finds the files that Pi loads for a pin, by reading files only.
 
-Nothing is run, imported, installed or fetched here. Blocking: an event loop calls it in a thread.
+Nothing is run, imported, installed or fetched here. It blocks, so an event loop calls it in a thread.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from pi_session_mcp.terms.pin import Pin
 
 _UNREADABLE: Final = (OSError, ValueError, RecursionError)
-"""Not to be read, a path that no file can have, no JSON, or nested beyond reason: fail closed."""
+"""The file cannot be read, no file can have that path, or it is no JSON, or nested too deep. All of that is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where Pi keeps what it has installed, and where nothing that we load may lie."""
+    """Where Pi keeps what it has installed, and the directories from which nothing may be loaded."""
 
     agent_directory: Path
     workspaces: tuple[Path, ...]
@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """An installed extension: its real package directory and what of it Pi loads, in Pi's order."""
+    """An installed extension: its real package directory and the files that Pi loads, in Pi's order."""
 
     pin: Pin
     directory: Path
@@ -55,9 +55,9 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of a pin. `resolved` is set when a session can have it; `condition` when something is to be said.
+    """What was found of a pin. `resolved` is set if a session can have it, and `condition` if something is to be said.
 
-    The one judgement of the server, `extensions check` and the doctor.
+    The server, `extensions check` and the doctor all judge by this.
     """
 
     resolved: Resolved | None
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def judge(pin: Pin, place: Place) -> Judgement:
-    """Look at what is installed under the pin's name. Never raises."""
+    """Look at what is installed under the pin's name. Raises nothing."""
     try:
         resolved, manifest = _resolve(pin, place)
         condition = condition_of_dependencies(manifest, resolved.directory, place.agent_directory, place.workspaces)
@@ -79,8 +79,8 @@ def judge(pin: Pin, place: Place) -> Judgement:
 def resolve(pin: Pin, place: Place) -> Resolved:
     """The files of the pinned extension.
 
-    Raises `Refusal` with `extension_not_installed`, `extension_version_mismatch` or `extension_load_failed`, which
-    names the extension and nothing that was read.
+    Raises `Refusal` with `extension_not_installed`, `extension_version_mismatch` or `extension_load_failed`. It names
+    the extension and contains nothing that was read.
     """
     judgement = judge(pin, place)
     if judgement.resolved is None:
@@ -90,14 +90,14 @@ def resolve(pin: Pin, place: Place) -> Resolved:
 
 
 def resolve_all(pins: Iterable[Pin], place: Place) -> tuple[Resolved, ...]:
-    """Every pin's files, in order. Raises as `resolve`, for the first that cannot be had."""
+    """The files of every pin, in order. Raises what `resolve` raises, for the first pin that has none."""
     return tuple(resolve(pin, place) for pin in pins)
 
 
 def confirm_unchanged(resolved: Iterable[Resolved], place: Place) -> None:
     """Raise `Refusal(EXTENSION_VERSION_MISMATCH)` if an extension is no longer the one that was resolved.
 
-    An update between resolving and loading would otherwise run a version that nobody has pinned.
+    Without this, an update between resolving and loading would run a version that is not pinned.
     """
     for before in resolved:
         try:
@@ -121,13 +121,13 @@ def _resolve(pin: Pin, place: Place) -> tuple[Resolved, dict[str, Any]]:
     if manifest.get("name") != pin.name:
         _refuse(Condition.BROKEN)
     if any(is_below(directory, workspace) for workspace in place.workspaces):
-        _refuse(Condition.IN_WORKSPACE)  # a session could rewrite the code that the next one runs with our rights
+        _refuse(Condition.IN_WORKSPACE)  # a session could rewrite the code that the next session runs with our rights
     entries = tuple(_entry(path) for path in extension_files(manifest, directory, installed))
     return Resolved(pin, directory, identity, entries), manifest
 
 
 def _is_there(installed: Path) -> bool:
-    """Whether there is a directory with something called `package.json`. Raises `OSError` when nobody can tell."""
+    """Whether there is a directory with a `package.json`. Raises `OSError` when that cannot be known."""
     try:
         found = stat.S_ISDIR(installed.stat().st_mode)
         (installed / MANIFEST).lstat()

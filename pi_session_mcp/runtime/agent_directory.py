@@ -18,10 +18,10 @@ VARIABLE: Final = "PI_CODING_AGENT_DIR"
 
 
 def agent_directory(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path:
-    """The configured directory, else the one that `PI_CODING_AGENT_DIR` names, else `~/.pi/agent`.
+    """The configured directory, or that of `PI_CODING_AGENT_DIR`, or `~/.pi/agent`, in this order.
 
-    The variable counts unless it is `ignored_variable`. Raises `Refusal` when nothing is configured and there is no
-    home directory, and when the directory's name is not UTF-8, so that Pi would be told of another one.
+    The variable counts unless `ignored_variable` says why not. Raises `Refusal` when nothing is configured and there is
+    no home directory. Also raises it when the path is not UTF-8: Pi would be told of another directory.
     """
     directory = _named(asked, environ, cwd)
     if directory is None or utf8_text(directory) is None or utf8_text(os.path.realpath(directory)) is None:
@@ -40,11 +40,11 @@ def _named(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Path | None:
 
 
 def ignored_variable(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Ignored | None:
-    """Why `PI_CODING_AGENT_DIR` would decide and does not count; `None` when it counts, is empty, or need not decide.
+    """Why `PI_CODING_AGENT_DIR` does not count. `None` when it counts, is empty, or a directory is configured.
 
-    It counts only if it is absolute and leads to no place in the working directory or a workspace, as written or in
-    truth: a project can set variables for its clients, and Pi's `models.json` may run commands. Pi itself expands a
-    leading `~` there; that is not absolute, so it does not count.
+    It counts if it is absolute and leads, as written and after links, to no place in the working directory or a
+    workspace. A project can set variables for its clients, and Pi's `models.json` may run commands. Pi itself expands a
+    leading `~`; such a path is not absolute, so it does not count.
     """
     named = environ.get(VARIABLE, "")
     if asked.pi_agent_directory is not None or not named:

@@ -1,8 +1,8 @@
-"""Keeps what Node has compiled from growing for ever, and from telling of extensions that are long gone.
+"""Removes old entries from Node's compile cache: it must not grow for ever, or keep paths of extensions that are gone.
 
-Blocking: an event loop calls it in a thread. Node writes each entry under another name and renames it, and opens it
-once for each start, so an entry may go at any time: whoever misses it compiles again. That makes it safe beside any
-number of servers, and a pass that is broken off is finished by the next.
+It blocks, so an event loop calls it in a thread. An entry may be removed at any time: Node writes it under another name
+and renames it, and compiles again when an entry is missing. So any number of servers may do this at once, and the next
+pass finishes one that was broken off.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_CACHE_BYTES: Final = 64 * 1024 * 1024
-"""Of all pairs of versions together; the pinned SDK takes some 5 MiB, and an extension with many modules as much."""
+"""Of all versions together. The pinned SDK takes about 5 MiB, and an extension with many modules as much."""
 KEPT_S: Final = 30 * 24 * 3600.0
-"""For how long an entry is kept. Node writes it once, so one that is in use is compiled again then."""
+"""How long an entry is kept. Node writes it once, so an entry that is still used is compiled again then."""
 BETWEEN_S: Final = 24 * 3600.0
 _STAMP: Final = ".pruned"
-"""Its modification time is that of the last pass."""
+"""The name of a file. Its modification time is that of the last pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class _Entry:
 
 
 def prune(caches: Path, *, now: float) -> None:
-    """Remove entries that are old, and the oldest of what is too much; at most once a day. Raises nothing.
+    """Remove old entries, and the oldest ones when there are too many, at most once a day. Raises nothing.
 
-    `caches` holds a directory for each pair of versions, and `now` is the time of day in seconds since the epoch.
+    `caches` has a directory for each pair of versions. `now` is in seconds since the epoch.
     """
     with suppress(OSError):
         if _begin(caches / _STAMP, now):
@@ -44,7 +44,7 @@ def prune(caches: Path, *, now: float) -> None:
 
 
 def _begin(stamp: Path, now: float) -> bool:
-    """Whether a pass is due; from then on none is for another server."""
+    """Whether a pass is due. After this, no other server has one to do."""
     with suppress(FileNotFoundError):
         if 0 <= now - stamp.lstat().st_mtime < BETWEEN_S:
             return False
@@ -65,7 +65,7 @@ def _prune(caches: Path, now: float) -> None:
                 os.unlink(entry.path)
     for directory, _directories, _files in os.walk(caches, topdown=False):
         if directory != str(caches):
-            with suppress(OSError):  # what is not empty stays
+            with suppress(OSError):  # a directory with entries stays
                 os.rmdir(directory)
 
 

@@ -1,8 +1,8 @@
-"""Put the pinned Pi SDK and ripgrep where `locate` finds them: whole or not at all.
+"""Puts the pinned Pi SDK and ripgrep where `locate` finds them, whole or not at all.
 
-The order is what makes it safe to kill at any instant: everything is made under a temporary name, checked, and renamed
-onto a name that is the hash of its lock file; then the record is replaced. Before the first rename nothing refers to
-the new files, and between the two the old record still names the old install.
+The order makes it safe to kill this at any moment. Everything is made under a temporary name, checked, and renamed to
+the hash of its lock file. Then the record is replaced. Until the rename nothing refers to the new files, and until the
+record is replaced it names the old install.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY: Final = ".installing-"
 _GUARDED: Final = ("--permission", "--allow-fs-read=*")
-"""Node refuses whatever would write a file or run a program (22.13 and newer)."""
+"""With these, Node refuses to write a file or to run a program (22.13 and newer)."""
 _LOAD: Final = (
     'import { pathToFileURL } from "node:url"; await import(pathToFileURL(process.argv[1])); process.exit(0);'
 )
@@ -74,12 +74,12 @@ _ERRNO_CODES: Final[dict[int, InstallCode]] = {
 
 
 def _unwatched(progress: Progress) -> None:
-    """Nobody follows the progress."""
+    """Does nothing with the progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
-    """What an install is made with. `prefix` is the Python environment; `untrusted` see `find_program`."""
+    """What an install is made with. `prefix` is the Python environment. For `untrusted` see `find_program`."""
 
     environ: Mapping[str, str]
     untrusted: Iterable[Path] = ()
@@ -90,15 +90,15 @@ class Installer:
 
 
 def install(installer: Installer) -> InstallResult:
-    """Install; SIGINT and SIGTERM end npm, remove what was made, and give `interrupted`. See `install_async`."""
+    """Install; see `install_async`. SIGINT and SIGTERM end npm, remove what was made, and give `interrupted`."""
     return anyio.run(_until_signalled, installer)
 
 
 async def install_async(installer: Installer) -> InstallResult:
-    """Have the pinned Pi SDK installed, checked and recorded, or change nothing; the result says which.
+    """Install, check and record the pinned Pi SDK, or change nothing. The result says which.
 
-    Other installs may run at the same time: the first to be done wins and the others discard theirs. When cancelled,
-    npm is gone and the temporary directory as well.
+    Other installs may run at the same time. The first one that is done counts, and the others discard theirs. When this
+    is cancelled, npm has ended and the temporary directory is removed.
     """
     try:
         with _umask(0o022):
@@ -149,7 +149,7 @@ async def _install(installer: Installer) -> InstallResult:
 
 
 async def _sound_install_elsewhere(installer: Installer, place: Place | None) -> InstallResult | None:
-    """The install in use, if it is what we would make but not where we would make it (somebody else installed it)."""
+    """The install in use, if it is the right one but in another place: another user has installed it."""
     installed = _in_use(installer)
     if installed is None or installed.place == place:
         return None
@@ -167,18 +167,18 @@ async def _sound_install_elsewhere(installer: Installer, place: Place | None) ->
 
 
 def _record(place: Place, record: Record, installer: Installer) -> None:
-    """Have `record` be the one in use, and see that it is."""
+    """Make `record` the one in use, and check that it is."""
     wanted = Installed(place, record)
     if _in_use(installer) == wanted:
         return
     write_record(place, record)
     if _in_use(installer) != wanted:
-        # One that we cannot replace is read before ours.
+        # A record that we cannot replace comes first.
         raise InstallStopped(InstallCode.PLACE_UNWRITABLE)
 
 
 async def _fill(place: Place, target: Path, toolchain: Toolchain, installer: Installer) -> InstallCode:
-    """Make `target` by way of a temporary directory, or raise and leave no trace."""
+    """Make `target` in a temporary directory first. If this raises, nothing is left."""
     if toolchain.npm is None:
         raise InstallStopped(InstallCode.NPM_MISSING)
     async with _held_lock(place) as lock:
@@ -199,9 +199,9 @@ async def _fill(place: Place, target: Path, toolchain: Toolchain, installer: Ins
 
 
 async def _publish(temporary: Path, target: Path, node: Path, environ: Mapping[str, str]) -> InstallCode:
-    """Rename onto `target`. Whoever is there first wins; what is there and does not work makes room."""
-    # Tens of thousands of files: one sync for all of them instead of one each. (macOS only starts it; what a power
-    # failure then leaves is found unsound by the next install.)
+    """Rename to `target`. An install that is there already is kept if it works, and moved away if not."""
+    # One sync for tens of thousands of files. On macOS this only starts it; the next install finds what a power failure
+    # has damaged.
     os.sync()
     try:
         os.rename(temporary, target)
@@ -228,7 +228,7 @@ async def _supported_node(node: Path, environ: Mapping[str, str]) -> str:
 
 
 async def _is_sound(directory: Path, node: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the pinned SDK is there and loads, and ripgrep runs on this machine."""
+    """Whether the pinned SDK exists and loads, and ripgrep runs on this machine."""
     try:
         sdk = checked_sdk(sdk_directory(directory), Source.INSTALLED)
     except RuntimeProblem:
@@ -251,7 +251,7 @@ def _in_use(installer: Installer) -> Installed | None:
 
 
 def _expected_fetches() -> int:
-    """One answer for the name and one for the content of each package that fits this platform."""
+    """How many answers npm needs: one for the name and one for the content of each package for this platform."""
     packages = json.loads(shipped_lock()["package-lock.json"])["packages"]
     wanted = [entry for path, entry in packages.items() if path and not entry.get("optional")]
     return 2 * (len(wanted) + 1)
@@ -259,9 +259,9 @@ def _expected_fetches() -> int:
 
 @asynccontextmanager
 async def _held_lock(place: Place) -> AsyncIterator[int]:
-    """Hold the lock that every living installer holds, shared; yields its descriptor.
+    """Hold the lock that all running installs share, and yield its descriptor.
 
-    Who can have it alone first removes what dead installers left. The file is never removed.
+    An install that gets the lock alone first removes what killed installs have left. The file is never removed.
     """
     place.installs.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -269,10 +269,11 @@ async def _held_lock(place: Place) -> AsyncIterator[int]:
     try:
         if _locked(descriptor, fcntl.LOCK_EX):
             _sweep(place)
-        # Turning the lock into a shared one is not atomic: another may sweep in between. We own nothing yet.
+        # Making the lock a shared one is not atomic, so another install may sweep in between. We have nothing to lose
+        # yet.
         with anyio.move_on_after(DEADLINES.install_lock_s):
-            # Somebody sweeps, which takes seconds, and flock(2) has no bounded wait.
-            while not _locked(descriptor, fcntl.LOCK_SH):  # noqa: ASYNC110 - the kernel gives no event for a lock
+            # Another install is sweeping, which takes seconds, and flock(2) has no bounded wait.
+            while not _locked(descriptor, fcntl.LOCK_SH):  # noqa: ASYNC110 - the kernel has no event for a lock
                 await anyio.sleep(DEADLINES.install_lock_retry_s)
         if not _locked(descriptor, fcntl.LOCK_SH):
             raise InstallStopped(InstallCode.BUSY)
@@ -306,7 +307,7 @@ def _temporary_directory(place: Place) -> Iterator[Path]:
 
 @contextmanager
 def _umask(mask: int) -> Iterator[None]:
-    """Nothing of ours is writable by others, whatever the caller's mask is."""
+    """Keep others from writing to what is made here, whatever the caller's umask is."""
     before = os.umask(mask)
     os.umask(before | mask)
     try:

@@ -1,8 +1,8 @@
-"""Which models Pi knows on this machine, from its files alone: nothing is run, connected to or written.
+"""The models that Pi knows on this machine, from its files only. Nothing is run, connected to or written.
 
-Pi itself decides at a session's start; this is what an operator is likely to mean when a first configuration is
-written. A provider is ready when Pi has a stored credential for it, or when `models.json` defines models of it; the
-others are those of the catalogue that comes with the SDK, which knows them without a login.
+Pi itself decides when a session starts. This tells what an operator probably means when a first configuration is
+written. A provider is ready when Pi has a stored credential for it, or when `models.json` defines models of it. The
+others are in the catalogue of the SDK, which needs no login.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(\s*[}}\]])", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One chat model of a provider; `levels` are the thinking levels that it has."""
+    """One chat model of a provider. `levels` are its thinking levels."""
 
     id: str
     levels: tuple[str, ...]
 
     @property
     def usual_level(self) -> str:
-        """The level for somebody who has not said: medium, or what comes near."""
+        """The level when none is named: medium, or the nearest one."""
         return next((level for level in _BY_PREFERENCE if level in self.levels), "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Providers by name with their models, and what Pi itself starts with, where its settings say so.
+    """Providers by name with their models, and the model that Pi itself starts with, if its settings name one.
 
-    `providers` are ready to be used, `others` are in the catalogue alone. `has_catalogue` says whether there was one.
+    `providers` are ready to be used. `others` are only in the catalogue. `has_catalogue` says whether there is one.
     """
 
     providers: dict[str, tuple[Model, ...]]
@@ -59,19 +59,19 @@ class Known:
         return next((one for one in self.models(provider) if one.id == model), None)
 
     def models(self, provider: str) -> tuple[Model, ...]:
-        """The models of that provider; none of one that is not known."""
+        """The models of that provider, or none if it is not known."""
         return self.providers.get(provider) or self.others.get(provider, ())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every provider that is known, those that are ready first."""
+        """All known providers, those that are ready first."""
         return (*self.providers, *self.others)
 
 
 def known_models(agent_directory: Path, sdk_package: Path | None) -> Known:
-    """What the files in Pi's agent directory say, with the catalogue that comes with the SDK in `sdk_package`.
+    """What the files in Pi's agent directory say, and the catalogue of the SDK in `sdk_package`.
 
-    A file that is absent, damaged or not what it should be says nothing; so does one over 16 MiB.
+    A file that is missing, damaged, of another kind or over 16 MiB is ignored.
     """
     custom = _objects(_read(agent_directory / "models.json", forgiving=True).get("providers"))
     credentials = _objects(_read(agent_directory / "auth.json"))
@@ -92,7 +92,7 @@ def known_models(agent_directory: Path, sdk_package: Path | None) -> Known:
 
 
 def _models(provider: dict[str, Any], catalogue: Iterable[dict[str, Any]]) -> tuple[Model, ...]:
-    """The provider's own models before those of the catalogue; of two with one id the first counts."""
+    """The provider's own models, then those of the catalogue. Of two with the same id the first counts."""
     described = (*_list(provider.get("models")), *catalogue)
     found: dict[str, Model] = {}
     for one in described:
@@ -103,7 +103,7 @@ def _models(provider: dict[str, Any], catalogue: Iterable[dict[str, Any]]) -> tu
 
 
 def _levels(described: dict[str, Any]) -> tuple[str, ...]:
-    """Pi's rule: no thinking without `reasoning`; `null` takes a level away, and the two highest must be given."""
+    """The levels by Pi's rule: none without `reasoning`, none that is `null`, the two highest only if named."""
     if described.get("reasoning") is not True:
         return ("off",)
     mapped = described.get("thinkingLevelMap")
@@ -114,7 +114,7 @@ def _levels(described: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _catalogued(sdk_package: Path | None) -> Iterator[str]:
-    """The names of the providers that Pi knows by itself, sorted: each has a file of its name."""
+    """The names of the providers in the catalogue, sorted. Each has a file of its name."""
     for directory in _data(sdk_package):
         try:
             names = sorted(path.stem for path in directory.iterdir() if path.suffix == ".json")
@@ -126,14 +126,14 @@ def _catalogued(sdk_package: Path | None) -> Iterator[str]:
 
 
 def _data(sdk_package: Path | None) -> Iterator[Path]:
-    """Where the catalogue may be: packed inside the SDK, or beside it."""
+    """Where the catalogue may be: packed in the SDK, or beside it."""
     if sdk_package is not None:
         for root in (sdk_package / "node_modules" / "@earendil-works", sdk_package.parent):
             yield root / "pi-ai" / "dist" / "providers" / "data"
 
 
 def _catalogue(sdk_package: Path | None, provider: str) -> Iterator[dict[str, Any]]:
-    """The chat models of a provider that Pi knows by itself."""
+    """The chat models of a provider in the catalogue."""
     if not provider.replace("-", "").isalnum():
         return
     for directory in _data(sdk_package):
@@ -158,7 +158,7 @@ def _read(path: Path, *, forgiving: bool = False) -> dict[str, Any]:
 
 
 def _without_comments(text: str) -> str:
-    """Pi forgives line comments and trailing commas in `models.json`, and nothing else."""
+    """The text as JSON: Pi accepts line comments and trailing commas in `models.json`, and nothing else."""
     bare = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
     return _STRING_OR_TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else found[1], bare)
 
@@ -174,7 +174,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str | None:
-    """A name that a configuration may hold; everything else is as good as absent."""
+    """A name that a configuration may have. Everything else is ignored."""
     if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value.strip()) <= 256:
         return None
     return value.strip()

@@ -1,4 +1,4 @@
-"""Which Node and which Pi SDK a server uses. Runs no process."""
+"""Finds the Node and the Pi SDK that a server uses. Runs no process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MANIFEST_LIMIT_BYTES: Final = 1_048_576
 
 
 class Source(StrEnum):
-    """Where a part of the runtime comes from, by name."""
+    """Where a part of the runtime comes from."""
 
     CONFIGURATION = "configuration"
     INSTALLED = "installed"
@@ -36,7 +36,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node program. `version` is what was recorded; `None` when only running it would tell."""
+    """A Node program. `version` is the recorded one, or `None` when only running it would tell."""
 
     program: Path
     source: Source
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A package directory of the Pi SDK whose version lies in the tested range."""
+    """A package directory of the Pi SDK with a tested version."""
 
     package: Path
     source: Source
@@ -61,9 +61,9 @@ class Sdk:
 class Runtime:
     """What a host is started with. All paths are absolute.
 
-    `tools` is the directory of the installed `rg`, to be put first on `PATH`. `compile_cache` is a directory that only
-    we can read and write, or `None`. `sdk_bundle` is the SDK in one file with the same exports, twice as quick to
-    load; only at the pinned version, since it is no published entry.
+    `tools` is the directory of the installed `rg`, which comes first on `PATH`. `compile_cache` is a directory that
+    only we can read and write, or `None`. `sdk_bundle` is the SDK in one file with the same exports, which loads in
+    half the time. It is used at the pinned version only, since the SDK does not publish it as an entry.
     """
 
     node: Path
@@ -78,9 +78,9 @@ class Runtime:
 
 
 def locate(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path | None = None) -> Runtime:
-    """The runtime to use: configured, else recorded by `runtime install`, else on `PATH`, for each part by itself.
+    """The runtime to use. For each part: the configured one, or that of `runtime install`, or one on `PATH`.
 
-    The first that is there decides; when it is unusable it is refused, and none of a later rank is taken instead.
+    The first of these that exists is taken. If it cannot be used, it is refused, and no later one is taken instead.
     `prefix` is the Python environment (`sys.prefix`). Raises `Refusal` with `pi_runtime_unavailable`.
     """
     try:
@@ -104,7 +104,7 @@ def locate(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path 
 
 
 def find_node(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Installed | None) -> Node:
-    """The Node that decides. Raises `RuntimeProblem`."""
+    """The Node to use. Raises `RuntimeProblem`."""
     configured = asked.runtime.node
     if configured is not None:
         return _checked_node(Node(configured, Source.CONFIGURATION, None))
@@ -118,7 +118,7 @@ def find_node(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: In
 
 
 def find_sdk(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Installed | None) -> Sdk:
-    """The Pi SDK that decides. Raises `RuntimeProblem`."""
+    """The Pi SDK to use. Raises `RuntimeProblem`."""
     configured = asked.runtime.sdk
     if configured is not None:
         return checked_sdk(configured, Source.CONFIGURATION)
@@ -134,14 +134,14 @@ def find_sdk(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: Ins
 
 
 def checked_sdk(package: Path, source: Source) -> Sdk:
-    """`package` as a Pi SDK in the tested range. Raises `RuntimeProblem`."""
+    """`package` as a Pi SDK with a tested version. Raises `RuntimeProblem`."""
     name, version = _manifest(package)
     if not package.is_absolute() or name != SDK_NAME or version is None:
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
     if not sdk_is_tested(version):
         raise RuntimeProblem(RuntimeCode.PI_VERSION_UNSUPPORTED, found=release_text(version))
     sdk = Sdk(package, source, version)
-    if not sdk.entry.is_file() or utf8_text(sdk.entry) is None:  # Node would be told of another file
+    if not sdk.entry.is_file() or utf8_text(sdk.entry) is None:  # the path that Node gets would be that of another file
         raise RuntimeProblem(RuntimeCode.PI_RUNTIME_MISSING)
     return sdk
 
@@ -155,7 +155,7 @@ def _checked_node(node: Node) -> Node:
 
 
 def _package_behind(command: Path) -> Path:
-    """The Pi package that a command on `PATH` belongs to: the nearest one above its real file, if it is Pi's."""
+    """The Pi package of a command on `PATH`: the nearest package above its real file, if it is Pi's."""
     for directory in Path(os.path.realpath(command)).parents:
         name, _ = _manifest(directory)
         if name is not None:
@@ -164,7 +164,7 @@ def _package_behind(command: Path) -> Path:
 
 
 def _manifest(package: Path) -> tuple[str | None, str | None]:
-    """Name and version in a package directory's manifest, `None` for what is not there or not a string."""
+    """Name and version in a package's manifest. `None` for one that is missing or no text."""
     path = package / "package.json"
     try:
         manifest = json.loads(read_regular(path, max_bytes=_MANIFEST_LIMIT_BYTES))
@@ -177,9 +177,9 @@ def _manifest(package: Path) -> tuple[str | None, str | None]:
 
 
 def find_tools(sdk: Sdk, installed: Installed | None) -> Path | None:
-    """The directory of the installed `rg`, `None` when nothing is installed. Raises `RuntimeProblem`.
+    """The directory of the installed `rg`, or `None` when nothing is installed. Raises `RuntimeProblem`.
 
-    An install of ours without it is a damaged one, whatever else is on the machine.
+    An install of ours without `rg` is damaged, even if the machine has another one.
     """
     tools = None if installed is None else tools_directory(installed.directory)
     if tools is None and sdk.source is Source.INSTALLED:
@@ -194,7 +194,7 @@ def bundle_of(sdk: Sdk) -> Path | None:
 
 
 def _compile_cache(node: Node, sdk: Sdk, environ: Mapping[str, str], prefix: Path | None) -> Path | None:
-    """A private directory for this pair of versions, made when missing; `None` when there cannot be one."""
+    """A private directory for this pair of versions, which is made if missing. `None` when that is impossible."""
     place = writable_place(environ, prefix)
     if place is None:
         return None
@@ -205,7 +205,7 @@ def _compile_cache(node: Node, sdk: Sdk, environ: Mapping[str, str], prefix: Pat
 
 
 def _identity(node: Node) -> str:
-    """The recorded version, else what tells one Node program from the next without running it."""
+    """The recorded version, or else what tells this Node program from others without running it."""
     if node.version is not None:
         return node.version
     real = Path(os.path.realpath(node.program))

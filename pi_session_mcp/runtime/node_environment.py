@@ -1,4 +1,4 @@
-"""The environment that Node is run with. Pure."""
+"""The environment in which Node runs. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CERTIFICATE_OPTIONS: Final = frozenset({"--use-openssl-ca", "--use-system-ca", 
 
 
 def without_node_options(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without what changes how Node runs (`NODE_OPTIONS`, `NODE_PATH`, …), but for certificates.
+    """`environ` without the variables that change how Node runs (`NODE_OPTIONS`, `NODE_PATH`, …).
 
-    Of `NODE_OPTIONS` those words are kept that only say where trusted certificates come from.
+    Of `NODE_OPTIONS` it keeps the options that only say where trusted certificates come from.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith("NODE_") or name in _CERTIFICATES}
     options = certificate_options(environ)
@@ -23,5 +23,5 @@ def without_node_options(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def certificate_options(environ: Mapping[str, str]) -> list[str]:
-    """The words of `NODE_OPTIONS` that say where trusted certificates come from."""
+    """The options in `NODE_OPTIONS` that say where trusted certificates come from."""
     return [word for word in environ.get("NODE_OPTIONS", "").split() if word in _CERTIFICATE_OPTIONS]

@@ -1,4 +1,4 @@
-"""One clean install by npm: what it is told, what it says, how it is ended."""
+"""Runs one clean install by npm: its arguments, what it writes, and its end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK_DESCRIPTOR: Final = 64
-"""Where npm gets the installers' lock: so high that npm does not mistake it for anything."""
+"""The descriptor at which npm gets the lock of the installs. npm itself uses none that is so high."""
 _LINE_LIMIT_BYTES: Final = 65_536
 _FETCHED: Final = re.compile(rb"npm http fetch GET 2\d\d ")
 _ERROR_CODE: Final = re.compile(rb"npm (?:error|ERR!) code (\w+)")
 
 
 class NpmEnd(StrEnum):
-    """How an npm ended, as far as an operator can do something about it."""
+    """How npm ended, as far as it matters to what the operator can do."""
 
     DONE = "done"
     NETWORK = "network"
@@ -52,8 +52,8 @@ _ENDS: Final[dict[str, NpmEnd]] = {
     NpmEnd.NETWORK,
 )
 
-# The operator's npm configuration decides about registries, proxies, certificates and the cache; all else that could
-# change what is installed, or where, is said here. `http` makes npm tell each fetch, which is our measure of progress.
+# The operator's npm configuration decides about registries, proxies, certificates and the cache. Everything else that
+# changes what is installed, or where, is set here. With `http`, npm reports each fetch, by which we measure progress.
 _OPTIONS: Final = (
     "ci",
     *("--ignore-scripts", "--include=optional", "--omit=dev", "--install-strategy=hoisted", "--bin-links=false"),
@@ -76,9 +76,9 @@ class CleanInstall:
 
 
 async def run(install: CleanInstall, environ: Mapping[str, str], fetched: Callable[[int], None]) -> NpmEnd:
-    """Run npm under a keeper; `fetched` is told how many answers it got from the registry. Nothing of it is shown.
+    """Run npm under a keeper. `fetched` is told how many answers npm got from the registry. Its output is not shown.
 
-    When this returns or is cancelled, npm and all that it started are gone.
+    When this returns or is cancelled, npm and everything that it started have ended.
     """
     listener = _Listener(fetched)
     try:
@@ -97,7 +97,7 @@ async def run(install: CleanInstall, environ: Mapping[str, str], fetched: Callab
 
 
 class _Listener:
-    """Counts fetches and keeps npm's error code; forgets everything else that npm says."""
+    """Counts fetches and keeps npm's error code. Everything else that npm writes is dropped."""
 
     def __init__(self, fetched: Callable[[int], None]) -> None:
         self._fetched = fetched
@@ -122,12 +122,12 @@ class _Listener:
 
 def _command(install: CleanInstall, environ: Mapping[str, str]) -> Command:
     return Command(
-        # The prefix is said, or npm would look for a project above the directory and read its settings.
+        # Without the prefix, npm would look for a project above the directory and read its settings.
         argv=(*install.npm, *_OPTIONS, f"--prefix={install.directory}"),
         environment=_environment(environ),
         directory=str(install.directory),
         streams=(ERRORS,),
-        # npm holds the lock too: should it outlive us and its keeper, its directory is still not swept.
+        # npm holds the lock, too. If it outlives us and its keeper, its directory is still not removed.
         descriptors={LOCK_DESCRIPTOR: install.lock},
         dies_with_keeper=True,
     )

@@ -1,4 +1,4 @@
-"""What the operator's configuration says about the runtime, as far as this package needs it. Pure but for paths."""
+"""What the operator's configuration says about the runtime, as far as this folder needs it. Pure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Override(Protocol):
 
 
 class Asked(Protocol):
-    """The part of a configuration that this package reads; `config.model.Configuration` is one."""
+    """The part of a configuration that this folder reads. `config.model.Configuration` has it."""
 
     @property
     def workspaces(self) -> Mapping[str, Path]:
-        """Directories where a model may write, so that nothing found below them is run."""
+        """Directories where a model may write. Nothing that is found below them is run."""
 
     @property
     def pi_agent_directory(self) -> Path | None:
-        """Pi's agent directory, when configured."""
+        """Pi's agent directory, if it is configured."""
 
     @property
     def runtime(self) -> Override:
@@ -49,7 +49,7 @@ class NoOverride:
 
 @dataclass(frozen=True, slots=True)
 class NothingAsked:
-    """What holds without a configuration."""
+    """What counts without a configuration."""
 
     workspaces: Mapping[str, Path] = field(default_factory=dict)
     pi_agent_directory: Path | None = None
@@ -64,9 +64,9 @@ class Ignored(StrEnum):
 
 
 def untrusted_directories(asked: Asked, cwd: Path) -> Iterable[Path]:
-    """The working directory and the workspaces: a project, or a model at work in one, can write there.
+    """The working directory and the workspaces: a project, or a model that works in it, can write there.
 
-    Everything is below `/`: a working directory that is the root is no project, and says nothing about anybody's files.
+    A working directory `/` is no project. Everything is below it, so it does not count.
     """
     places = () if set(str(cwd)) == {"/"} else (cwd,)
     return (*places, *asked.workspaces.values())

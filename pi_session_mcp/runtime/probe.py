@@ -1,4 +1,4 @@
-"""Ask a program for its version: run it briefly, believe it only if it ends well."""
+"""Asks a program for its version. The answer counts only if the program ends with status 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANSWER_LIMIT_BYTES: Final = 4096
 
 
 async def node_version(program: Path, environ: Mapping[str, str]) -> str | None:
-    """What `node --version` says, for example `v24.19.0`; `None` when it does not run or does not answer in time."""
+    """What `node --version` writes, such as `v24.19.0`. `None` when it does not run or answer in time."""
     said = await ask((str(program), "--version"), environ)
     return None if said is None else said.strip()
 
@@ -26,10 +26,10 @@ async def node_version(program: Path, environ: Mapping[str, str]) -> str | None:
 async def ask(
     argv: tuple[str, ...], environ: Mapping[str, str], *, within_s: float = DEADLINES.version_s
 ) -> str | None:
-    """What a program writes on its standard output, if it then ends with status 0; otherwise `None`.
+    """What a program writes on its standard output. `None` unless it ends with status 0.
 
-    A program that says more than 4 KiB has no version to tell and is ended. It runs under a keeper, so nothing that it
-    starts is left behind.
+    A program that writes more than 4 KiB is ended, since that is no version. It runs under a keeper, so nothing that it
+    starts is left.
     """
     command = Command(
         argv=argv,

@@ -1,4 +1,4 @@
-"""What can be wrong with the runtime: the codes of `runtime status`, the same words that `doctor` uses. Pure."""
+"""What can be wrong with the runtime: the codes of `runtime status`, which `doctor` uses, too. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class RuntimeCode(StrEnum):
-    """State of Node and the Pi SDK."""
+    """The state of Node and the Pi SDK."""
 
     OK = "ok"
     OUTDATED = "runtime_outdated"
@@ -47,10 +47,10 @@ _OF_NODE: Final = frozenset({RuntimeCode.NODE_MISSING, RuntimeCode.NODE_VERSION_
 
 
 def way_out(code: RuntimeCode, *, configured: bool, node_at_hand: bool) -> str | None:
-    """What to do about `code`, and nothing that was done already or would change nothing.
+    """What to do about `code`, without steps that are done already or would change nothing.
 
-    `configured` says that the configuration chose the part: an install does not replace that. `node_at_hand` says that
-    an install would find a Node.js that it can use: then there is none to be installed first.
+    `configured` says that the configuration chose the part, so an install does not replace it. `node_at_hand` says that
+    an install would find a Node.js that it can use, so none has to be installed first.
     """
     if code is not RuntimeCode.OK and configured:
         return CONFIGURED_NODE if code in _OF_NODE else CONFIGURED_SDK
@@ -58,7 +58,7 @@ def way_out(code: RuntimeCode, *, configured: bool, node_at_hand: bool) -> str |
 
 
 class RuntimeProblem(Exception):  # noqa: N818 - a finding about the operator's machine, not an error of the program
-    """The runtime cannot be used. Carries a code and, where known, the version that was found."""
+    """The runtime cannot be used. Has a code and, if it is known, the version that was found."""
 
     def __init__(self, code: RuntimeCode, *, found: str | None = None) -> None:
         super().__init__(code.value)

@@ -1,4 +1,4 @@
-"""Programs on `PATH` that may be run: not every one that a shell would take."""
+"""Finds the programs on `PATH` that may be run, which are fewer than a shell would take."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def find_program(name: str, environ: Mapping[str, str], untrusted: Iterable[Path]) -> Path | None:
-    """The first `name` on `PATH` that nobody but the operator could have put there, as written on `PATH`.
+    """The first `name` on `PATH` that only the operator can have put there, as written on `PATH`.
 
-    Passed over: entries of `PATH` that are empty or relative, programs in or below an `untrusted` directory, and those
-    that others can write (see `platform.files.others_can_write`). The path is not resolved, so that a link that a
-    package manager keeps up to date stays one. A working directory `/` is no project, so it rules nothing out.
+    Skips entries of `PATH` that are empty or relative, programs in or below an `untrusted` directory, and those that
+    others can write (see `platform.files.others_can_write`). The path is not resolved: a package manager may keep a
+    link up to date. A working directory `/` is no project, so it excludes nothing.
     """
     directories = [directory for directory in untrusted if directory != Path("/")]
     for entry in environ.get("PATH", "").split(os.pathsep):

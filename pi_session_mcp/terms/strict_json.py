@@ -1,7 +1,7 @@
 """Strict JSON, read once into an immutable tree. Pure.
 
-The standard decoder is fast and recursive, accepts `NaN`, and lets the last of two equal keys win. So the text is
-measured before it is decoded, and objects stay lists of members until each was seen to name its keys once.
+The standard decoder is fast, but it is recursive, accepts `NaN`, and takes the last of two equal keys. So the depth of
+the text is measured before, and objects are lists of members until it is known that no key is there twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Tree: TypeAlias = "dict[str, Tree] | tuple[Tree, ...] | str | int | float | bool
 Path: TypeAlias = "tuple[str | int, ...]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_STRING: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'  # possessive: hostile text must not make it remember or retry
+_STRING: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'  # possessive, so that hostile text cannot make it remember or retry
 _STRINGS: Final = re.compile(_STRING, re.DOTALL)
 _STRING_OR_BRACKET: Final = re.compile(rf"{_STRING}|([\[{{])|([\]}}])", re.DOTALL)
 _STRING_OR_CONSTANT: Final = re.compile(rf"{_STRING}|(NaN|-?Infinity)", re.DOTALL)
@@ -29,7 +29,7 @@ _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class Fault(Enum):
-    """What can be wrong with a text. Each is also a fault of the configuration, by the same name."""
+    """What can be wrong with a text. The configuration has a rule of the same name for each."""
 
     NOT_UTF8 = auto()
     NOT_JSON = auto()
@@ -41,7 +41,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextFlaw:
-    """The text breaks `fault` at `line` and `column`, both from 1."""
+    """The text has `fault` at `line` and `column`, both counted from 1."""
 
     fault: Fault
     line: int
@@ -50,7 +50,7 @@ class TextFlaw:
 
 @dataclass(frozen=True, slots=True)
 class TreeFlaw:
-    """The value or key at `path` breaks `fault`."""
+    """The value or key at `path` has `fault`."""
 
     fault: Fault
     path: Path
@@ -58,19 +58,19 @@ class TreeFlaw:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A whole document: dictionaries in document order, tuples for arrays."""
+    """A whole document. Dictionaries are in document order, and arrays are tuples."""
 
     tree: Tree
 
 
 class _Members(tuple[tuple[str, Any], ...]):
-    """An object as the decoder found it; a tuple, because arrays come as lists."""
+    """An object as the decoder found it. It is a tuple, because arrays come as lists."""
 
     __slots__ = ()
 
 
 class _TooLong:
-    """Stands for a number that is not worth converting."""
+    """In place of a number that is too long to be converted."""
 
 
 class _NotANumberError(Exception):
@@ -78,7 +78,7 @@ class _NotANumberError(Exception):
 
 
 class _FlawError(Exception):
-    """Its path grows on the way out, so that a tree without flaws pays for none."""
+    """Its path grows on the way out, so that a tree without flaws costs nothing more."""
 
     def __init__(self, fault: Fault, path: Path = ()) -> None:
         super().__init__(fault)
@@ -92,7 +92,7 @@ class _FlawError(Exception):
 def parse(text: bytes) -> Parsed | TextFlaw | TreeFlaw:
     """Read one document, or say what is wrong first.
 
-    Time and memory are linear in the length of `text`, which the caller bounds.
+    Takes time and memory linear in the length of `text`, which the caller bounds.
     """
     decoded = _decode(text)
     if isinstance(decoded, TextFlaw):
@@ -167,7 +167,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def _settle(value: Any) -> Tree:
-    """Make `value` immutable where JSON allows it, in document order; the recursion is bounded by the nesting."""
+    """Make arrays tuples and objects dictionaries, in document order. The depth of nesting bounds the recursion."""
     if isinstance(value, str):
         _refuse_surrogates(value)
     elif isinstance(value, _Members):
