@@ -168,13 +168,13 @@ class Child:
         """The complete lines of stderr so far. Raises `ValueError` for one that is no JSON."""
         return [json.loads(line) for line in self.stderr.split(b"\n")[:-1]]
 
-    def wait_for_diagnostic(self, event: str, within_s: float = PATIENCE_S) -> dict[str, Any]:
-        """The first diagnostic of that kind. Raises `TimeoutError`."""
+    def wait_for_diagnostic(self, event: str, within_s: float = PATIENCE_S, *, after: int = 0) -> dict[str, Any]:
+        """The first diagnostic of that kind that comes after so many others of it. Raises `TimeoutError`."""
         deadline = monotonic() + within_s
         while True:
-            for found in self.diagnostics:
-                if found["event"] == event:
-                    return found
+            found = [diagnostic for diagnostic in self.diagnostics if diagnostic["event"] == event]
+            if len(found) > after:
+                return found[after]
             if monotonic() > deadline:
                 raise TimeoutError(event)
             self._heard.wait(0.5)

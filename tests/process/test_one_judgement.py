@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pi_session_mcp.demo.model import write_agent_directory
 from tests.support.environment import ensure_installed
 from tests.support.judged import Diagnosis, diagnose, start_code, weak_server
 from tests.support.real import PROFILE, RealWorld
+from tests.support.warm_program import WarmProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.process.client import Child
 
 
 ASCII: Final = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -93,6 +99,12 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProgram]:
+    with WarmProgram() as warm:
+        yield warm
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[RealWorld]:
     with RealWorld(tmp_path / "world", ensure_installed()) as made:
@@ -111,9 +123,9 @@ def select_all(world: RealWorld) -> None:
     world.configure(executionProfiles=aliases)
 
 
-def test_what_the_doctor_says_of_each_profile_its_start_says_too(world: RealWorld) -> None:
+def test_what_the_doctor_says_of_each_profile_its_start_says_too(world: RealWorld, warm: WarmProgram) -> None:
     select_all(world)
-    diagnosis = diagnose(world, VARIABLES)
+    diagnosis = diagnose(world, VARIABLES, warm=warm)
     child = world.serve(weak_server(), **VARIABLES)
 
     for name in PROFILES:
@@ -129,14 +141,14 @@ def test_what_the_doctor_says_of_each_profile_its_start_says_too(world: RealWorl
             assert not diagnosis.notes(name), name
 
 
-def test_a_fresh_home_is_told_about_by_both(world: RealWorld) -> None:
+def test_a_fresh_home_is_told_about_by_both(world: RealWorld, warm: WarmProgram) -> None:
     world.configure(
         piAgentDirectory=str(world.directory / "nowhere" / "agent"),
         executionProfiles={"reader": {**_profile(provider="anthropic", model="claude-opus-5-5"), "default": True}},
     )
     before = sorted(world.directory.rglob("*"))
 
-    diagnosis = diagnose(world, {})
+    diagnosis = diagnose(world, {}, warm=warm)
 
     assert sorted(world.directory.rglob("*")) == before
     assert diagnosis.codes("reader") == {"local_authentication_missing"}
@@ -213,10 +225,6 @@ def _dangling(world: RealWorld) -> None:
     (world.agent_directory / "auth.json").symlink_to("nowhere")
 
 
-def _in_a_file(world: RealWorld) -> None:
-    world.configure(piAgentDirectory=str(world.configuration / "agent"))
-
-
 FILES: Final[dict[str, tuple[Callable[[RealWorld], None], str]]] = {
     "a model without an id": (_provider(**{**ENDPOINT, "models": [{"id": ""}]}), "models_refused"),
     "a provider without anything": (_provider(), "models_refused"),
@@ -231,21 +239,49 @@ FILES: Final[dict[str, tuple[Callable[[RealWorld], None], str]]] = {
     "settings that never end": (_fifo, "settings_unreadable"),
     "settings of another type": (_write("settings.json", '{"retry": 1}'), "settings_refused"),
     "settings that are no object": (_write("settings.json", "1"), "settings_not_json"),
-    "an agent directory that is in a file": (_in_a_file, "models_unreadable"),
 }
+FAILURE: Final = "pi_session_creation_failed"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealWorld, Child]]:
+    """A world with a server, for the tests that change nothing but files of Pi: each start reads them anew."""
+    with RealWorld(tmp_path_factory.mktemp("running") / "world", ensure_installed()) as made:
+        yield made, made.serve(weak_server())
+
+
+@pytest.fixture
+def served(running: tuple[RealWorld, Child]) -> tuple[RealWorld, Child]:
+    """That world, with Pi's files as new."""
+    world, _ = running
+    world.agent_directory.chmod(0o755)
+    shutil.rmtree(world.agent_directory)
+    write_agent_directory(world.agent_directory, world.model.base_url)
+    return running
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_wrong_with_a_file_of_pi_is_the_same_to_both(name: str, world: RealWorld) -> None:
-    spoil, fault = FILES[name]
+def test_what_is_wrong_with_a_file_of_pi_is_the_same_to_both(
+    name: str, served: tuple[RealWorld, Child], warm: WarmProgram
+) -> None:
+    (world, child), (spoil, fault) = served, FILES[name]
+    before = sum(said["event"] == FAILURE for said in child.diagnostics)
     spoil(world)
-    file = f"{fault.partition('_')[0]}.json"
 
-    diagnosis = diagnose(world, {})
+    diagnosis = diagnose(world, {}, warm=warm)
+
+    assert diagnosis.codes(f"{fault.partition('_')[0]}.json") == {start_code(child)} == {"pi_configuration_invalid"}
+    assert child.wait_for_diagnostic(FAILURE, after=before)["reason"] == fault
+
+
+def test_an_agent_directory_that_is_in_a_file_is_the_same_to_both(world: RealWorld, warm: WarmProgram) -> None:
+    world.configure(piAgentDirectory=str(world.configuration / "agent"))
+
+    diagnosis = diagnose(world, {}, warm=warm)
     child = world.serve(weak_server())
 
-    assert diagnosis.codes(file) == {start_code(child)} == {"pi_configuration_invalid"}
-    assert child.wait_for_diagnostic("pi_session_creation_failed")["reason"] == fault
+    assert diagnosis.codes("models.json") == {start_code(child)} == {"pi_configuration_invalid"}
+    assert child.wait_for_diagnostic(FAILURE)["reason"] == "models_unreadable"
 
 
 def _locked(kind: str, age_s: int) -> Callable[[RealWorld], None]:
@@ -269,8 +305,7 @@ def _read_only_with_credentials(world: RealWorld) -> None:
 
 
 def _linked_into_a_read_only_directory(world: RealWorld) -> None:
-    other = world.directory / "other"
-    other.mkdir()
+    other = Path(mkdtemp(dir=world.directory))
     (other / "auth.json").write_text("{}")
     (world.agent_directory / "auth.json").symlink_to(other / "auth.json")
     other.chmod(0o500)
@@ -287,35 +322,39 @@ STORES: Final = [
 
 
 @pytest.mark.parametrize("spoil", STORES)
-def test_where_pi_cannot_lock_its_credentials_both_say_so(spoil: Callable[[RealWorld], None], world: RealWorld) -> None:
+def test_where_pi_cannot_lock_its_credentials_both_say_so(
+    spoil: Callable[[RealWorld], None], served: tuple[RealWorld, Child], warm: WarmProgram
+) -> None:
+    world, child = served
     spoil(world)
 
-    assert diagnose(world, {}).codes("agent directory") == {"local_authentication_unavailable"}
-    assert start_code(world.serve(weak_server())) == "local_authentication_unavailable"
+    assert diagnose(world, {}, warm=warm).codes("agent directory") == {"local_authentication_unavailable"}
+    assert start_code(child) == "local_authentication_unavailable"
 
 
-def test_a_lock_that_pi_takes_over_is_only_told_about(world: RealWorld) -> None:
+def test_a_lock_that_pi_takes_over_is_only_told_about(served: tuple[RealWorld, Child], warm: WarmProgram) -> None:
+    world, child = served
     _locked("directory", 3600)(world)
 
-    assert diagnose(world, {}).codes("agent directory") == {"local_authentication_unavailable"}
-    assert start_code(world.serve(weak_server())) == "ok"
+    assert diagnose(world, {}, warm=warm).codes("agent directory") == {"local_authentication_unavailable"}
+    assert start_code(child) == "ok"
 
 
-def test_a_proxy_that_is_none_is_the_same_to_both(world: RealWorld) -> None:
+def test_a_proxy_that_is_none_is_the_same_to_both(world: RealWorld, warm: WarmProgram) -> None:
     variables = {"https_proxy": "proxy.example:8080"}
 
-    assert diagnose(world, variables).codes("proxy") == {"proxy_invalid"}
+    assert diagnose(world, variables, warm=warm).codes("proxy") == {"proxy_invalid"}
     assert start_code(world.serve(weak_server(), **variables)) == "proxy_invalid"
 
 
-def test_an_sdk_that_cannot_be_loaded_is_the_same_to_both(world: RealWorld) -> None:
+def test_an_sdk_that_cannot_be_loaded_is_the_same_to_both(world: RealWorld, warm: WarmProgram) -> None:
     package = world.directory / "sdk"
     (package / "dist").mkdir(parents=True)
     (package / "package.json").write_text('{"name": "@earendil-works/pi-coding-agent", "version": "1.6.0"}')
     (package / "dist" / "index.js").write_text("export const VERSION = '1.6.0';")
     world.configure(runtime={"sdk": str(package)})
 
-    assert diagnose(world, {}).codes("Pi runtime") == {"pi_runtime_unavailable"}
+    assert diagnose(world, {}, warm=warm).codes("Pi runtime") == {"pi_runtime_unavailable"}
     assert start_code(world.serve(weak_server())) == "pi_runtime_unavailable"
 
 
@@ -332,24 +371,26 @@ def _without_agent_directory(world: RealWorld) -> None:
 
 
 @pytest.mark.parametrize(("value", "reason"), [("agent", "not_absolute"), ("{world}/agent", "in_project")])
-def test_a_variable_that_is_ignored_is_told_about_by_both(value: str, reason: str, world: RealWorld) -> None:
+def test_a_variable_that_is_ignored_is_told_about_by_both(
+    value: str, reason: str, world: RealWorld, warm: WarmProgram
+) -> None:
     _without_agent_directory(world)
     variables = {"PI_CODING_AGENT_DIR": value.format(world=world.directory)}
 
-    diagnosis = diagnose(world, variables)
+    diagnosis = diagnose(world, variables, warm=warm)
     child = world.serve(weak_server(), **variables)
 
     assert ignored(diagnosis)
     assert diagnosis.codes("reader") == {start_code(child)} == {"unknown_provider"}
-    assert child.wait_for_diagnostic("pi_session_creation_failed")["agentDirectoryVariable"] == reason
+    assert child.wait_for_diagnostic(FAILURE)["agentDirectoryVariable"] == reason
 
 
-def test_in_the_root_directory_the_variable_counts_for_both(world: RealWorld) -> None:
+def test_in_the_root_directory_the_variable_counts_for_both(world: RealWorld, warm: WarmProgram) -> None:
     _without_agent_directory(world)
     variables = {"PI_CODING_AGENT_DIR": str(world.agent_directory)}
     in_root = ("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *weak_server())
 
-    diagnosis = diagnose(world, variables, Path("/"))
+    diagnosis = diagnose(world, variables, Path("/"), warm=warm)
 
     assert not ignored(diagnosis)
     assert diagnosis.codes("reader") == set()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tests.process.client import Child
     from tests.support.real import RealWorld
+    from tests.support.warm_program import WarmProgram
 
 _GIVE_UP: Final = f"""
 import os, sys
@@ -73,8 +74,17 @@ class Diagnosis:
         return [check["note"] for check in self.checks if check["subject"] == subject and "note" in check]
 
 
-def diagnose(world: RealWorld, environ: Mapping[str, str], cwd: Path | None = None) -> Diagnosis:
-    """What the doctor says in this world to a user whom permissions hold back."""
+def diagnose(
+    world: RealWorld, environ: Mapping[str, str], cwd: Path | None = None, *, warm: WarmProgram | None = None
+) -> Diagnosis:
+    """What the doctor says in this world to a user whom permissions hold back.
+
+    Without `warm` it is a process of its own. What is said under another locale needs one.
+    """
+    if warm is not None:
+        told = warm.run(DOCTOR[-2:], {**world.environment, **environ}, cwd or world.directory, weak=True)
+        assert told.err == "", told.err
+        return Diagnosis(tuple(json.loads(told.out)["checks"]))
     ran = subprocess.run(
         weak(DOCTOR),
         env={**world.environment, **environ},
