@@ -41,8 +41,8 @@ Examples:
 """
 
 _NO_WORKSPACE: Final = "No workspace is named: add --workspace."
-_TWICE: Final = "A workspace alias is named twice."
-_NO_DIRECTORY: Final = "A workspace is not ALIAS=PATH with a directory that exists."
+_TWICE: Final = "Two workspaces have the same alias."
+_NO_DIRECTORY: Final = "A workspace must be ALIAS=PATH, and PATH a directory that exists."
 _FORM: Final = ("form", ("--workspace ALIAS=PATH",))
 _NEXT: Final = "Run `pi-session-mcp doctor`."
 _NEXT_WITH_VARIABLE: Final = (

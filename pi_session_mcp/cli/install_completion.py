@@ -64,7 +64,7 @@ def _installed(shell: str, root: Node) -> Answer:
         changed = _put(place, write(root))
     except OSError:
         return _failed(
-            "completion_not_installed", f"Run `pi-session-mcp --show-completion {shell}` and save what it says."
+            "completion_not_installed", f"Run `pi-session-mcp --show-completion {shell}` and save its output."
         )
     line = Line(Mark.OK, "installed", f"Completion for {shell} is installed. Open a new shell to use it.")
     rows = (("start file", f"one line was added to {changed}"),) if changed else ()
@@ -78,7 +78,7 @@ def _failed(code: str, remedy: str) -> Outcome:
 
 
 def _unknown_shell(name: str = "") -> Misuse:
-    message = "This shell cannot be completed for; name one of those below."
+    message = "There is no completion for this shell. Name one of those below."
     return Misuse(message, (("shells", SHELLS),), nearest=nearest(name, SHELLS))
 
 

@@ -66,10 +66,10 @@ def setup(
             autocompletion=complete_target,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is there and what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is registered and what would be done.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Register where nothing is registered yet.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Start what is registered and talk to it.")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="Undo an apply.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Start the registered server and talk to it.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Undo an --apply.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the registration.")] = False,
     rebind: Annotated[
         bool, typer.Option("--rebind", help="Bring the registration up to date after an upgrade or a move.")
