@@ -27,6 +27,7 @@ from pi_session_mcp.doctor.pi import SCRIPT as JUDGE
 from tests.support.environment import ensure_installed
 from tests.support.installation import write_metadata
 from tests.support.powers import give_up_powers
+from tests.support.runtimes import sdk
 from tests.support.trees import survivors
 from tests.support.warm_program import Said, WarmProgram
 
@@ -67,10 +68,14 @@ class Ended(Said):
 
 @dataclass
 class Operator:
-    """Somebody with a configuration, Pi's files and a workspace, and the installed runtime."""
+    """Somebody with a configuration, Pi's files and a workspace.
+
+    The configuration names `sdk`: a small one, which takes a tenth of the time. `None` is the installed one.
+    """
 
     root: Path
     warm: WarmProgram
+    sdk: Path | None
     environ: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +99,8 @@ class Operator:
             "reader": {"default": True, "permissionProfile": "read-only", **chosen},
             "coder": {"default": False, "permissionProfile": "coding", **chosen},
         }
-        said = {"workspaces": {"main": str(self.root / "code")}, "executionProfiles": profiles, **sections}
+        runtime = {} if self.sdk is None else {"runtime": {"sdk": str(self.sdk)}}
+        said = {"workspaces": {"main": str(self.root / "code")}, "executionProfiles": profiles, **runtime, **sections}
         self.config.write_text(json.dumps(said))
 
     def run(self, *arguments: str, command: Sequence[str] = (), cwd: Path | None = None) -> Ended:
@@ -131,15 +137,34 @@ def warm() -> Iterator[WarmProgram]:
         yield warm
 
 
+@pytest.fixture(scope="module")
+def small_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Says what an SDK for which all is well says."""
+    return sdk(tmp_path_factory.mktemp("sdk") / "sdk")
+
+
 @pytest.fixture
-def operator(tmp_path: Path, warm: WarmProgram) -> Iterator[Operator]:
+def operator(tmp_path: Path, warm: WarmProgram, small_sdk: Path) -> Iterator[Operator]:
     """An operator for whom all is well."""
-    yield Operator(tmp_path, warm)
+    yield Operator(tmp_path, warm, small_sdk)
+    open_all(tmp_path)
+
+
+@pytest.fixture
+def usual_operator(tmp_path: Path, warm: WarmProgram) -> Iterator[Operator]:
+    """The same, with the installed SDK."""
+    yield Operator(tmp_path, warm, None)
+    open_all(tmp_path)
+
+
+def open_all(tmp_path: Path) -> None:
+    """Give back the permissions that a test took, so that its directory can be removed."""
     for path in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir() and not path.is_symlink())):
         path.chmod(0o755)
 
 
-def test_all_is_well_and_no_file_is_changed_or_made(operator: Operator) -> None:
+def test_all_is_well_and_no_file_is_changed_or_made(usual_operator: Operator) -> None:
+    operator = usual_operator
     before = operator.files()
 
     told, reported = operator.run(command=DOCTOR), operator.run("--json", command=DOCTOR)
@@ -161,7 +186,8 @@ _NETWORK: Final = re.compile(r"\b(socket|socketpair|connect|bind|listen|accept4?
 
 
 @needs_strace
-def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node(operator: Operator) -> None:
+def test_traced_it_opens_no_socket_writes_no_file_and_runs_nothing_but_node(usual_operator: Operator) -> None:
+    operator = usual_operator
     trace = operator.root / "trace"
     operator.run("--json", command=DOCTOR)  # what Python itself compiles and keeps has been kept by now
 
@@ -188,7 +214,8 @@ def _can_cut_off_the_network() -> bool:
 
 
 @pytest.mark.skipif(not _can_cut_off_the_network(), reason="needs a network namespace of its own")
-def test_it_says_the_same_with_the_network_cut_off(operator: Operator) -> None:
+def test_it_says_the_same_with_the_network_cut_off(usual_operator: Operator) -> None:
+    operator = usual_operator
     assert operator.run("--json", command=["unshare", "-rn", *DOCTOR]).out == operator.run("--json").out
 
 
@@ -491,8 +518,10 @@ def _secret_version(operator: Operator) -> None:
     ],
     ids=lambda hide: hide.__name__.strip("_"),
 )
-def test_nothing_of_the_operators_is_shown(hide: Callable[[Operator], None], tmp_path: Path, warm: WarmProgram) -> None:
-    operator = Operator(tmp_path / CANARY, warm)
+def test_nothing_of_the_operators_is_shown(
+    hide: Callable[[Operator], None], tmp_path: Path, warm: WarmProgram, small_sdk: Path
+) -> None:
+    operator = Operator(tmp_path / CANARY, warm, small_sdk)
     operator.environ |= {CANARY: CANARY, "KNOWLEDGE_API_KEY": CANARY, "HTTPS_PROXY": f"http://{CANARY}"}
     hide(operator)
 
