@@ -7,6 +7,8 @@ import resource
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pi_session_mcp.runtime.npm import LOCK_DESCRIPTOR
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,9 +20,12 @@ def opened() -> set[str]:
 
 @contextmanager
 def few_descriptors(free: int) -> Iterator[None]:
-    """At most so many can be opened in the block: those below the lowest limit are all taken."""
+    """At most so many can be opened in the block: those below the lowest limit are all taken.
+
+    That limit lies above the descriptor at which npm gets its lock, or no run of it would ever work.
+    """
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(map(int, os.listdir("/dev/fd")))
+    highest = max(LOCK_DESCRIPTOR, *map(int, os.listdir("/dev/fd")))
     taken = [os.open(os.devnull, os.O_RDONLY)]
     while taken[-1] < highest:
         taken.append(os.open(os.devnull, os.O_RDONLY))
