@@ -47,6 +47,7 @@ from pi_session_mcp.runtime.versions import SDK_PIN, node_is_supported, release_
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
+    from pi_session_mcp.deadlines import Deadlines
     from pi_session_mcp.runtime.result import Watcher
 
 _TEMPORARY: Final = ".installing-"
@@ -86,7 +87,7 @@ class Installer:
     prefix: Path | None = None
     toolchain: Toolchain | None = None
     watch: Watcher = _unwatched
-    within_s: float = DEADLINES.install_s
+    deadlines: Deadlines = DEADLINES
 
 
 def install(installer: Installer) -> InstallResult:
@@ -181,11 +182,11 @@ async def _fill(place: Place, target: Path, toolchain: Toolchain, installer: Ins
     """Make `target` in a temporary directory first. If this raises, nothing is left."""
     if toolchain.npm is None:
         raise InstallStopped(InstallCode.NPM_MISSING)
-    async with _held_lock(place) as lock:
+    async with _held_lock(place, installer.deadlines) as lock:
         with _temporary_directory(place) as temporary:
             for name, content in shipped_lock().items():
                 (temporary / name).write_bytes(content)
-            command = npm.CleanInstall(toolchain.npm, temporary, lock, installer.within_s)
+            command = npm.CleanInstall(toolchain.npm, temporary, lock, installer.deadlines.install_s)
             expected = _expected_fetches()
             end = await npm.run(
                 command, installer.environ, lambda done: installer.watch(Progress(Phase.FETCHING, done, expected))
@@ -258,7 +259,7 @@ def _expected_fetches() -> int:
 
 
 @asynccontextmanager
-async def _held_lock(place: Place) -> AsyncIterator[int]:
+async def _held_lock(place: Place, deadlines: Deadlines) -> AsyncIterator[int]:
     """Hold the lock that all running installs share, and yield its descriptor.
 
     An install that gets the lock alone first removes what killed installs have left. The file is never removed.
@@ -271,10 +272,10 @@ async def _held_lock(place: Place) -> AsyncIterator[int]:
             _sweep(place)
         # Making the lock a shared one is not atomic, so another install may sweep in between. We have nothing to lose
         # yet.
-        with anyio.move_on_after(DEADLINES.install_lock_s):
+        with anyio.move_on_after(deadlines.install_lock_s):
             # Another install is sweeping, which takes seconds, and flock(2) has no bounded wait.
             while not _locked(descriptor, fcntl.LOCK_SH):  # noqa: ASYNC110 - the kernel has no event for a lock
-                await anyio.sleep(DEADLINES.install_lock_retry_s)
+                await anyio.sleep(deadlines.install_lock_retry_s)
         if not _locked(descriptor, fcntl.LOCK_SH):
             raise InstallStopped(InstallCode.BUSY)
         yield descriptor

@@ -15,6 +15,7 @@ import anyio
 import psutil
 import pytest
 
+from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.platform.paths import fixed_data_directory
 from pi_session_mcp.runtime.install import Installer, install_async
@@ -75,7 +76,7 @@ class World:
             prefix=self.prefix,
             toolchain=toolchain,
             watch=self.progress.append,
-            within_s=within_s,
+            deadlines=Deadlines(install_s=within_s),
         )
 
     async def install(self, npm: str = FILL, node: str = "echo v24.19.0", within_s: float = 60.0) -> InstallResult:
