@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -18,16 +19,33 @@ from pi_session_mcp.demo.model import (
     Recall,
     Say,
     ScriptedModel,
-    Slow,
     Stall,
+    Step,
     write_agent_directory,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from acceptance.homes import Home
+    from pi_session_mcp.demo.model import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Slow(Step):
+    """Answer with this text, a word every half second."""
+
+    text: str
+
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        answer.stream(body, self._words(answer))
+
+    def _words(self, answer: Answer) -> Iterator[dict[str, Any]]:
+        for word in self.text.split(" "):
+            yield {"content": f"{word} "}
+            answer.stopping.wait(0.5)
+
 
 LOOK: Final = "Look around and tell me the code word."
 FOLLOW_UP: Final = "What did I ask you first?"
@@ -139,7 +157,7 @@ class Place:
         edit = Call("edit", {"path": "greet.py", "edits": [{"oldText": _TYPO, "newText": _RIGHT}]})
         self.model.on(FIX, *_TEMPTATIONS, edit, Say(FIXED))
         self.model.on(PONDER, Stall())
-        self.model.on(COUNT, Slow(COUNTED, 8, 0.5))
+        self.model.on(COUNT, _Slow(COUNTED))
 
 
 def _digest(content: bytes) -> str:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pi_session_mcp.deadlines import DEADLINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -26,98 +27,77 @@ PROVIDER = "scripted"
 """The provider's name in the agent directory that `write_agent_directory` makes."""
 
 
+class Step(ABC):
+    """What the model does with one request. Tests have more kinds of steps than the demonstration."""
+
+    adds_message: ClassVar[bool] = True
+    """Whether the conversation has one more message of the assistant after it. If not, a retry sends the same again."""
+
+    @abstractmethod
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        """Answer the request `body`."""
+
+
 @dataclass(frozen=True, slots=True)
-class Say:
+class Say(Step):
     """Answer with this text and stop."""
 
     text: str
 
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        """See `Step.play`."""
+        answer.stream(body, [{"content": self.text}])
+
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Step):
     """Call one tool, with this text beside the call."""
 
     tool: str
     arguments: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
 
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        """See `Step.play`."""
+        function = {"name": self.tool, "arguments": json.dumps(dict(self.arguments))}
+        call = {"index": 0, "id": f"call_{len(body['messages'])}", "type": "function", "function": function}
+        answer.stream(body, [{"content": self.text or None, "tool_calls": [call]}], "tool_calls")
+
 
 @dataclass(frozen=True, slots=True)
-class Echo:
+class Echo(Step):
     """Answer with the prefix and the text of all tool results since the last user message, joined by the separator."""
 
     prefix: str = ""
     separator: str = ""
 
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        """See `Step.play`."""
+        answer.stream(body, [{"content": self.prefix + self.separator.join(tool_results(body))}])
+
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Step):
     """Answer with the prefix and the first user message of the conversation."""
 
     prefix: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """Answer with an HTTP error."""
-
-    status: int
-    body: str = '{"error": {"message": "scripted failure"}}'
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:
+        """See `Step.play`."""
+        said = next((_text(each.get("content")) for each in body["messages"] if each.get("role") == "user"), "")
+        answer.stream(body, [{"content": self.prefix + said}])
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """Answer with this text, but refuse a request whose messages are longer than the window, as providers do."""
-
-    text: str
-    window_characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Step):
     """Send the headers, then wait until the client closes the connection."""
 
+    adds_message = False
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Take the request and never answer it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Send the beginning of an answer, then close the connection."""
-
-    text: str = "half an"
-
-
-@dataclass(frozen=True, slots=True)
-class Lie:
-    """Answer with status 200 and a body that is no event stream."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Answer with this text and this `finish_reason`, for example `length` or `content_filter`."""
-
-    reason: str
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """Answer with this text in `chunks` parts, `gap_s` seconds apart."""
-
-    text: str
-    chunks: int
-    gap_s: float
-
-
-Step = Say | Call | Echo | Recall | Fail | Fit | Stall | Silence | Drop | Lie | Finish | Slow
-
-_OVERFLOW = '{"error": {"code": "context_length_exceeded", "message": "maximum context length exceeded"}}'
-
-_RETRIED = Fail | Stall | Silence | Drop | Lie | Finish
-"""Steps that add no assistant message to the conversation, so that a client's retry sends the same messages again."""
+    def play(self, answer: Answer, body: dict[str, Any]) -> None:  # noqa: ARG002 - it does not matter what was asked
+        """See `Step.play`."""
+        answer.send_head(HTTPStatus.OK)
+        answer.wait_for_the_client_to_leave()
 
 
 class _Traffic:
@@ -160,7 +140,7 @@ class _Traffic:
             repeats = self._repeats.get(conversation, 0)
             position: int = sum(message.get("role") == "assistant" for message in since) + repeats
             step = steps[min(position, len(steps) - 1)]
-            if isinstance(step, _RETRIED):
+            if not step.adds_message:
                 self._repeats[conversation] = repeats + 1
             self.requests.append(body)
             self.changed.notify_all()
@@ -236,13 +216,15 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, traffic: _Traffic) -> None:
         self.traffic = traffic
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), Answer)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a client that left is no error, and any other error shows as a missing answer."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Answer(BaseHTTPRequestHandler):
+    """The answer to one request, as a step gives it."""
+
     server: _Server
 
     def setup(self) -> None:
@@ -259,39 +241,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        step = self.server.traffic.take_step(body)
-        match step:
-            case Silence():
-                self._wait_for_the_client_to_leave()
-            case Fit(_, window) if len(json.dumps(body["messages"])) > window:
-                self._send_head(HTTPStatus.BAD_REQUEST, "application/json")
-                self.wfile.write(_OVERFLOW.encode())
-            case Fail(status, text):
-                self._send_head(status, "application/json")
-                self.wfile.write(text.encode())
-            case Stall():
-                self._send_head(HTTPStatus.OK, "text/event-stream")
-                self._wait_for_the_client_to_leave()
-            case Lie():
-                self._send_head(HTTPStatus.OK, "text/event-stream")
-                self.wfile.write(b"data: this is no JSON\n\n")
-            case Drop(text):
-                # We announce more bytes than we send. Otherwise the closed connection would look like a regular end.
-                self._send_head(HTTPStatus.OK, "text/event-stream", length=1_000_000)
-                self.wfile.write(_event(body, {"role": "assistant", "content": text}, None))
-            case _:
-                self._stream(body, step)
+        self.server.traffic.take_step(body).play(self, body)
 
-    def _stream(self, body: dict[str, Any], step: Say | Call | Echo | Recall | Finish | Fit | Slow) -> None:
-        self._send_head(HTTPStatus.OK, "text/event-stream")
-        for delta, gap_s in _deltas(step, body):
-            if gap_s and self.server.traffic.stopping.wait(gap_s):
+    @property
+    def stopping(self) -> threading.Event:
+        """Set when the endpoint ends."""
+        return self.server.traffic.stopping
+
+    def stream(self, body: dict[str, Any], deltas: Iterable[dict[str, Any]], finish_reason: str = "stop") -> None:
+        """Send the parts of one message as events, until the endpoint ends."""
+        self.send_head(HTTPStatus.OK)
+        for delta in deltas:
+            if self.stopping.is_set():
                 return
-            self.wfile.write(_event(body, delta, None))
+            self.wfile.write(event(body, {"role": "assistant", **delta}, None))
             self.wfile.flush()
-        self.wfile.write(_event(body, {}, _finish_reason(step)) + _usage(body) + b"data: [DONE]\n\n")
+        self.wfile.write(event(body, {}, finish_reason) + _usage(body) + b"data: [DONE]\n\n")
 
-    def _send_head(self, status: int, content_type: str, length: int | None = None) -> None:
+    def send_head(self, status: int, content_type: str = "text/event-stream", length: int | None = None) -> None:
+        """Send the status and the headers."""
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         # One request per connection, so that an open connection means a request that is not over.
@@ -301,7 +269,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
 
-    def _wait_for_the_client_to_leave(self) -> None:
+    def wait_for_the_client_to_leave(self) -> None:
+        """Return when the client has closed the connection, or the endpoint ends."""
         with suppress(OSError):
             while self.connection.recv(4096):
                 pass
@@ -324,45 +293,14 @@ def _text(content: object) -> str:
     return ""
 
 
-def _deltas(
-    step: Say | Call | Echo | Recall | Finish | Fit | Slow, body: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], float]]:
-    """The chunks of an answer, each with the pause before it in seconds."""
-    match step:
-        case Say(text) | Finish(_, text) | Fit(text, _):
-            yield {"role": "assistant", "content": text}, 0
-        case Echo(prefix, separator):
-            yield {"role": "assistant", "content": prefix + separator.join(tool_results(body))}, 0
-        case Recall(prefix):
-            said = next((_text(each.get("content")) for each in body["messages"] if each.get("role") == "user"), "")
-            yield {"role": "assistant", "content": prefix + said}, 0
-        case Slow(text, chunks, gap_s):
-            size = max(1, -(-len(text) // chunks))
-            for start in range(0, len(text), size):
-                yield {"role": "assistant", "content": text[start : start + size]}, gap_s if start else 0
-        case Call(tool, arguments, text):
-            function = {"name": tool, "arguments": json.dumps(dict(arguments))}
-            call = {"index": 0, "id": f"call_{len(body['messages'])}", "type": "function", "function": function}
-            yield {"role": "assistant", "content": text or None, "tool_calls": [call]}, 0
-
-
 def tool_results(body: dict[str, Any]) -> list[str]:
     """The texts of all tool results that follow the last user message of a request."""
     _, since = _last_turn(body["messages"])
     return [_text(message.get("content")) for message in since if message.get("role") == "tool"]
 
 
-def _finish_reason(step: Step) -> str:
-    match step:
-        case Call():
-            return "tool_calls"
-        case Finish(reason, _):
-            return reason
-        case _:
-            return "stop"
-
-
-def _event(body: dict[str, Any], delta: dict[str, Any], finish_reason: str | None) -> bytes:
+def event(body: dict[str, Any], delta: dict[str, Any], finish_reason: str | None) -> bytes:
+    """One event of an answer to the request `body`."""
     return _chunk(body, choices=[{"index": 0, "delta": delta, "finish_reason": finish_reason}])
 
 

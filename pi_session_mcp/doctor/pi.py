@@ -52,7 +52,7 @@ class _Instructions(_Said):
 class _Greeting(_Said):
     node: str
     sdk: str
-    exports: dict[str, bool]
+    missing: list[str]
 
 
 class _Greeted(_Said):
@@ -135,7 +135,7 @@ def _sdk_loads(lines: Sequence[_Line]) -> bool:
     said = next((line.greeting for line in lines if isinstance(line, _Greeted)), None)
     if said is None:
         return False
-    return acceptable(HelloResult(protocol=PROTOCOL_VERSION, node=said.node, sdk=said.sdk, exports=said.exports))
+    return acceptable(HelloResult(protocol=PROTOCOL_VERSION, node=said.node, sdk=said.sdk, missing=said.missing))
 
 
 def _understood(text: bytes) -> Iterator[_Line]:

@@ -22,27 +22,6 @@ MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 CHANNEL_FD: Final = 3
 """The host's descriptor of the channel. Node closes low inherited descriptors on exec, so 3 does not leak to bash."""
 
-REQUIRED_EXPORTS: Final = (
-    "VERSION",
-    "ModelRuntime",
-    "SettingsManager",
-    "SessionManager",
-    "DefaultResourceLoader",
-    "createAgentSession",
-    "createAgentSessionServices",
-    "createAgentSessionFromServices",
-    "createAgentSessionRuntime",
-    "createReadToolDefinition",
-    "createBashToolDefinition",
-    "createEditToolDefinition",
-    "createWriteToolDefinition",
-    "createGrepToolDefinition",
-    "createFindToolDefinition",
-    "createLsToolDefinition",
-    "getAgentDir",
-)
-"""The SDK exports that the host uses (`@earendil-works/pi-coding-agent` 1.6.0, `dist/index.js`)."""
-
 
 class _Frame(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -253,12 +232,12 @@ class Succeeded(_Frame):
 
 
 class HelloResult(_Frame):
-    """Versions and, for each of `REQUIRED_EXPORTS`, whether the SDK has it."""
+    """Versions, and the exports that we use (`js/sdk.mjs`) and the SDK does not have."""
 
     protocol: int
     node: str
     sdk: str
-    exports: dict[str, bool]
+    missing: list[str]
 
 
 class RegisteredTool(_Frame):

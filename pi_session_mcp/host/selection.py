@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pi_session_mcp.errors import Code, Stage
-from pi_session_mcp.host.protocol import PROTOCOL_VERSION, REQUIRED_EXPORTS, CheckName
+from pi_session_mcp.host.protocol import PROTOCOL_VERSION, CheckName
 from pi_session_mcp.runtime import versions
 
 if TYPE_CHECKING:
@@ -50,5 +50,5 @@ def acceptable(hello: HelloResult) -> bool:
         hello.protocol == PROTOCOL_VERSION
         and versions.node_is_supported(hello.node)
         and versions.sdk_is_tested(hello.sdk)
-        and all(hello.exports.get(name) is True for name in REQUIRED_EXPORTS)
+        and not hello.missing
     )

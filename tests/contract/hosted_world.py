@@ -13,13 +13,14 @@ import psutil
 from pi_session_mcp.bridge.servers import ExternalServers
 from pi_session_mcp.config.model import ExecutionProfile
 from pi_session_mcp.deadlines import Deadlines
-from pi_session_mcp.demo.model import PROVIDER, Call, Fail, Say, ScriptedModel, Stall, write_agent_directory
+from pi_session_mcp.demo.model import PROVIDER, Call, Say, ScriptedModel, Stall, write_agent_directory
 from pi_session_mcp.extensions.resolve import Place
 from pi_session_mcp.host.host_environment import host_environment
 from pi_session_mcp.host.pool import HostPool
 from pi_session_mcp.host.process import SCRIPT, Launch
 from pi_session_mcp.sessions.hosted.creation import HostedSessions
 from pi_session_mcp.sessions.ports import SessionSpec
+from tests.support.model_steps import Fail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

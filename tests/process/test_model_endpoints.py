@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pi_session_mcp.config.model import DEFAULT_MAX_SESSIONS
-from pi_session_mcp.demo.model import Call, Drop, Fail, Finish, Lie, Say, Silence, Slow, Stall
+from pi_session_mcp.demo.model import Call, Say, Stall
 from tests.support.environment import ensure_installed
+from tests.support.model_steps import Drop, Fail, Finish, Lie, Silence, Slow
 from tests.support.real import RealWorld, run_turn
 
 if TYPE_CHECKING:

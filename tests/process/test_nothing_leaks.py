@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from pi_session_mcp.demo.model import Call, Drop, Fail, Lie, Say, write_agent_directory
+from pi_session_mcp.demo.model import Call, Say, write_agent_directory
 from tests.support.environment import ensure_installed
+from tests.support.model_steps import Drop, Fail, Lie
 from tests.support.real import RealWorld
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from pi_session_mcp.demo.model import Call, Slow, Stall
+from pi_session_mcp.demo.model import Call, Stall
 from tests.process.client import ENVELOPE
 from tests.support.environment import ensure_installed
+from tests.support.model_steps import Slow
 from tests.support.real import RealWorld
 
 if TYPE_CHECKING:

@@ -18,26 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXPORTS = [
-    "VERSION",
-    "ModelRuntime",
-    "SettingsManager",
-    "SessionManager",
-    "DefaultResourceLoader",
-    "createAgentSession",
-    "createAgentSessionServices",
-    "createAgentSessionFromServices",
-    "createAgentSessionRuntime",
-    "createReadToolDefinition",
-    "createBashToolDefinition",
-    "createEditToolDefinition",
-    "createWriteToolDefinition",
-    "createGrepToolDefinition",
-    "createFindToolDefinition",
-    "createLsToolDefinition",
-    "getAgentDir",
-]
-
 
 class Channel:
     """Descriptor 3, blocking."""
@@ -61,14 +41,11 @@ class Channel:
 
 
 def greeting(behaviour: str) -> dict[str, object]:
-    exports = dict.fromkeys(EXPORTS, True)
-    if behaviour == "an export is missing":
-        exports["ModelRuntime"] = False
     return {
         "protocol": 2 if behaviour == "another protocol" else 1,
         "node": "v20.11.0" if behaviour == "an old node" else "v24.19.0",
         "sdk": {"an old sdk": "1.5.1", "a new sdk": "1.7.0"}.get(behaviour, "1.6.0"),
-        "exports": exports,
+        "missing": ["ModelRuntime"] if behaviour == "an export is missing" else [],
     }
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pi_session_mcp.host.protocol import REQUIRED_EXPORTS
+from pi_session_mcp.host.process import SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,12 +30,14 @@ export async function createAgentSession({ model, thinkingLevel }) {
 }
 export const getAgentDir = () => process.env.PI_CODING_AGENT_DIR;
 """
+EXPORTS: Final = re.findall(r'^  "(\w+)",$', SCRIPT.with_name("sdk.mjs").read_text(), re.MULTILINE)
+"""The exports of the SDK that a host uses."""
 YES: Final = {"provider": True, "model": True, "check_auth": True, "get_auth": True, "availability": True}
 
 
 def sdk_source(version: str) -> str:
     """The source of a whole SDK that knows every provider and model."""
-    rest = [name for name in REQUIRED_EXPORTS if not re.search(rf"\b{name}\b", _CLASSES) and name != "VERSION"]
+    rest = [name for name in EXPORTS if not re.search(rf"\b{name}\b", _CLASSES) and name != "VERSION"]
     lines = [f"export const {name} = () => {{}};" for name in rest]
     return "\n".join([f"export const VERSION = {json.dumps(version)};", _CLASSES, *lines, ""])
 
@@ -54,14 +56,14 @@ def answers(
     proxies: bool = True,
     proxy_setting: bool = False,
     left_out: Sequence[str] = (),
-    exports: Sequence[str] = REQUIRED_EXPORTS,
+    missing: Sequence[str] = (),
     node: str = "v24.19.0",
 ) -> str:
     """Everything that `judge.mjs` says, in this world."""
     lines = [
         {"faults": list(faults), "proxies": proxies, "configured": proxy_setting},
         {"workspace": 0, "instructions": list(left_out)},
-        {"greeting": {"node": node, "sdk": "1.6.0", "exports": dict.fromkeys(exports, True)}},
+        {"greeting": {"node": node, "sdk": "1.6.0", "missing": list(missing)}},
         *judgements,
     ]
     return "".join(json.dumps(line) + "\n" for line in lines)

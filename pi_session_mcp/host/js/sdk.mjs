@@ -3,7 +3,7 @@
 import { pathToFileURL } from "node:url";
 import { Failure } from "./errors.mjs";
 
-/** The SDK's exports that we use; `REQUIRED_EXPORTS` of `host/protocol.py`. */
+/** The exports of the SDK that we use (`@earendil-works/pi-coding-agent` 1.6.0, `dist/index.js`). */
 const EXPORTS = [
   "VERSION",
   "ModelRuntime",
@@ -35,11 +35,15 @@ export async function loadSdk(entry, bundle) {
   return { sdk: whole ?? (await anySdk(entry)), whole: whole !== undefined };
 }
 
-/** @param {any} sdk what the server judges: versions, and for each export whether it is there */
+/** @param {any} sdk what the server judges: versions, and which exports are missing */
 export function greetingOf(sdk) {
   const version = typeof sdk.VERSION === "string" ? sdk.VERSION : "";
-  const exports = Object.fromEntries(EXPORTS.map((name) => [name, sdk[name] !== undefined]));
-  return { node: process.version, sdk: version, exports };
+  return { node: process.version, sdk: version, missing: missingFrom(sdk) };
+}
+
+/** @param {any} sdk */
+function missingFrom(sdk) {
+  return EXPORTS.filter((name) => sdk[name] === undefined);
 }
 
 /** @param {string} entry @returns {Promise<any>} */
@@ -52,5 +56,5 @@ async function anySdk(entry) {
 /** @param {string} bundle @returns {Promise<any>} nothing if it cannot be loaded or lacks an export */
 async function wholeSdk(bundle) {
   const sdk = await anySdk(bundle).catch(() => ({}));
-  return EXPORTS.every((name) => sdk[name] !== undefined) ? sdk : undefined;
+  return missingFrom(sdk).length === 0 ? sdk : undefined;
 }

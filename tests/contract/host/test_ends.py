@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from pi_session_mcp.demo.model import Call, Fail, Say, Silence, Slow, Stall, Step
+from pi_session_mcp.demo.model import Call, Say, Stall, Step
+from tests.support.model_steps import Fail, Silence, Slow
 from tests.support.raw_host import CODING, WAIT_S, RawHost, Refused
 from tests.support.trees import kill_all, survivors
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pi_session_mcp.demo.model import Fail, Say, ScriptedModel, Silence, Slow, write_agent_directory
+from pi_session_mcp.demo.model import Say, ScriptedModel, write_agent_directory
 from pi_session_mcp.host.process import SCRIPT
+from tests.support.model_steps import Fail, Silence, Slow
 from tests.support.proxy import UNKNOWN_HOST, RecordingProxy, company_certificate, port_of
 from tests.support.raw_host import RawHost, Refused
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.host.protocol import MAX_FRAME_BYTES, PROTOCOL_VERSION, REQUIRED_EXPORTS
+from pi_session_mcp.host.protocol import MAX_FRAME_BYTES, PROTOCOL_VERSION
 from pi_session_mcp.runtime.versions import node_is_supported, sdk_is_tested
+from tests.support.pi_answers import EXPORTS
 from tests.support.raw_host import WAIT_S, RawHost, Refused
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def test_the_greeting_tells_versions_and_exports(new_host: RawHost) -> None:
     assert hello["protocol"] == PROTOCOL_VERSION
     assert node_is_supported(hello["node"])
     assert sdk_is_tested(hello["sdk"])
-    assert hello["exports"] == dict.fromkeys(REQUIRED_EXPORTS, True)
+    assert hello["missing"] == []
 
 
 def test_a_package_without_the_exports_is_reported_as_such(new_host: RawHost, tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_package_without_the_exports_is_reported_as_such(new_host: RawHost, tm
     hello = new_host.ask("hello", protocol=1, sdk=str(entry), compileCache=None)
 
     assert hello["sdk"] == "1.6.0"
-    assert {name for name, present in hello["exports"].items() if present} == {"VERSION"}
+    assert sorted(hello["missing"]) == sorted(set(EXPORTS) - {"VERSION"})
 
 
 @pytest.mark.parametrize("code", ["export const VERSION = '1.6.0';", "throw new Error('broken');", "this is no code"])
@@ -56,7 +57,7 @@ def test_a_bundle_that_is_not_whole_is_passed_over_for_the_entry(new_host: RawHo
         "hello", protocol=1, sdk=str(new_host.runtime.sdk_entry), bundle=str(bundle), compileCache=None
     )
 
-    assert hello["exports"] == dict.fromkeys(REQUIRED_EXPORTS, True)
+    assert hello["missing"] == []
 
 
 def test_the_bundle_has_the_same_exports_as_the_entry(runtime: Runtime) -> None:

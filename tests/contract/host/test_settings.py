@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Call, Fail, Fit, Say
+from pi_session_mcp.demo.model import Call, Say
+from tests.support.model_steps import Fail, Fit
 from tests.support.raw_host import Refused
 
 if TYPE_CHECKING:

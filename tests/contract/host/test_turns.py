@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pi_session_mcp.demo.model import Call, Drop, Echo, Fail, Finish, Lie, Say, Stall, Step
+from pi_session_mcp.demo.model import Call, Echo, Say, Stall, Step
 from pi_session_mcp.host.process import SCRIPT
 from pi_session_mcp.host.protocol import MAX_TEXT_UNITS, decode_host_frame
 from tests.contract.host.calls import result_of
+from tests.support.model_steps import Drop, Fail, Finish, Lie
 from tests.support.raw_host import CODING, READ_ONLY, RawHost, Refused
 
 if TYPE_CHECKING:

@@ -10,22 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pi_session_mcp.demo.model import (
-    Call,
-    Drop,
-    Echo,
-    Fail,
-    Finish,
-    Lie,
-    Recall,
-    Say,
-    ScriptedModel,
-    Silence,
-    Slow,
-    Stall,
-    Step,
-    write_agent_directory,
-)
+from pi_session_mcp.demo.model import Call, Echo, Recall, Say, ScriptedModel, Stall, Step, write_agent_directory
+from tests.support.model_steps import Drop, Fail, Finish, Lie, Silence, Slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -363,7 +363,7 @@ def _sdk_that_cannot_be_loaded(here: Installation) -> None:
 
 @scene(runtime.PI_RUNTIME_BROKEN, runtime.PI_RUNTIME_BROKEN.remedy, _say_that_all_is_well)
 def _sdk_without_what_is_used(here: Installation) -> None:
-    here.say(answers(WELL, exports=["VERSION"]))
+    here.say(answers(WELL, missing=["ModelRuntime"]))
 
 
 def _permit_the_agent_directory(here: Installation) -> None:
