@@ -134,7 +134,7 @@ async def running_server(
     world: DemoWorld, *, end_within_s: float = DEADLINES.demo_end_s
 ) -> AsyncIterator[RunningServer]:
     """A server that has ended and was reaped when the block is left, however it is left. Raises `OSError`."""
-    with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would be nobody's
+    with anyio.CancelScope(shield=True):  # cancelled between fork and return, the process would have no owner
         process = await anyio.open_process(
             [sys.executable, "-P", "-m", "pi_session_mcp", "serve"],
             stdin=subprocess.PIPE,

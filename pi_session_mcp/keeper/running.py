@@ -52,7 +52,7 @@ class End(Enum):
     TIMED_OUT = auto()
     TOO_LARGE = auto()
     UNKNOWN = auto()
-    """Nobody can tell whether something of it still runs, or what it wrote is not whole."""
+    """It is not known whether something of it still runs, or what it wrote is not whole."""
 
 
 @dataclass(frozen=True, slots=True)

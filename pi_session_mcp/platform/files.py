@@ -117,7 +117,7 @@ def others_can_write(path: Path, *, trusted_owners: frozenset[int] = frozenset()
     Looks at the file, at every directory above its real path, and at every directory above the path as written (who can
     write there can put another link in its place). Others can write where the owner is somebody else, where the world
     may write, or where a group may that is neither ours alone nor one of administrators. A world-writable directory
-    with the sticky bit (`/tmp`) is fine above an entry, since nobody but an entry's owner can replace it. A path that
+    with the sticky bit (`/tmp`) is fine above an entry, since only an entry's owner can replace it. A path that
     cannot be examined counts as writable. `trusted_owners` are further user ids. `anchor` and the directories above it
     are not examined: our code runs from there, so another user who can write there controls us already.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Readiness:
     """Waits on one descriptor, for one task at a time. Leave the block before you close the descriptor.
 
-    A descriptor that stays readable while nobody waits is unregistered again, or the loop would never sleep.
+    A descriptor that stays readable while no task waits is unregistered again, or the loop would never sleep.
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -39,7 +39,7 @@ class TurnState(StrEnum):
     ACCEPTED = "accepted"
     """Pi said `started`; whoever asked has not yet been given the turn. What ends it is kept until then."""
     QUARANTINED = "quarantined"
-    """Nobody waits for it any more; it is being aborted and will never be a turn."""
+    """Its caller has left. It is being aborted and will never be a turn."""
     WITHDRAWN = "withdrawn"
     """Over without having been a turn."""
     RUNNING = "running"
@@ -79,7 +79,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """Nobody waits for the turn any more: the preflight deadline passed, or the caller has left."""
+    """No caller waits any more: the time for the preflight has passed, or the caller has left."""
 
 
 @dataclass(frozen=True, slots=True)

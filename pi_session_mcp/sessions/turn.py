@@ -112,7 +112,7 @@ class Turn:
         self.decided.set()
 
     def abandon(self) -> None:
-        """Nobody waits for the turn: unless it was published, it never will be."""
+        """The caller has left. A prompt that is not a turn yet never becomes one."""
         self._apply(Abandoned())
         self.was_quarantined |= self.state is TurnState.QUARANTINED
         self._apply_kept()

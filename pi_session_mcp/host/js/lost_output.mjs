@@ -13,7 +13,7 @@ const SENTENCE =
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
-/** @param {unknown} error an exception that nobody has caught */
+/** @param {unknown} error an exception that was not caught */
 export function noteUncaught(error) {
   if (isOfAnOutputFile(error)) for (const tell of listeners) tell();
 }

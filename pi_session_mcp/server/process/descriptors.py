@@ -40,7 +40,7 @@ class Inlet:
 
 
 class Outlet:
-    """What goes to the client, in order and whole. Owns its descriptor; `None` is an output that nobody reads.
+    """What goes to the client, in order and whole. Owns its descriptor; `None` is an output without a reader.
 
     Frames that the descriptor does not take yet wait here: `pending` says how many bytes. After `broken` (the reader is
     gone) everything is dropped.

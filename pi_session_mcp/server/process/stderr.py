@@ -62,7 +62,7 @@ def silence_foreign_voices(report: Report) -> None:
 
 
 def silence_logging(report: Report) -> None:
-    """Errors that libraries log become `internal_error`; the rest of what they log is nobody's news."""
+    """Errors that libraries log become `internal_error`. The rest of what they log is dropped."""
     import logging
 
     class Sanitized(logging.Handler):

@@ -63,7 +63,7 @@ async def _load_extensions(
         raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_LOAD) from None
     except HostFailed as failure:
         _refuse_world(failure)
-    # Before its outcome is judged: what failed may be a version that nobody has pinned.
+    # Before its outcome is judged: what failed may be a version that is not pinned.
     await extensions.confirm_unchanged(within_s=deadlines.check_step_s)
     session.left_out = loaded.leftOut if loaded else ()
     return _registered(loaded, extensions)

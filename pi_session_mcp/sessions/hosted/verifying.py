@@ -64,8 +64,8 @@ def verified_bound(
 ) -> Selection:
     """What there is after binding, if the extensions have kept to what they may do. Raises `Refusal`.
 
-    `registered` are their tools from before; a tool that came or went while binding is a conflict, since nobody has
-    looked at its name.
+    `registered` are their tools from before. A tool that came or went while binding is a conflict, since its name was
+    not judged.
     """
     if bound.hookErrors or bound.mcpServers:
         raise extensions.refusal(Code.EXTENSION_LOAD_FAILED, Stage.EXTENSION_BIND, entries=bound.failed)
