@@ -17,7 +17,7 @@ from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.platform.lock import LockUnsafe, make_lock_file, require_same
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.state_directory import LOCK
-from pi_session_mcp.setup.steps import Step
+from pi_session_mcp.setup.steps import FENCE_HELD, FENCE_LEAVING, FENCE_WANTED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ class Fence:
 @asynccontextmanager
 async def fence(directory: Path, system: System, *, within_s: float, on_step: OnStep) -> AsyncIterator[Fence]:
     """Hold the fence of `directory`, which exists. Raises `Stopped` when others hold it for `within_s`."""
-    on_step(Step.FENCE_WANTED, None)
+    on_step(FENCE_WANTED, None)
     path = directory / LOCK
     try:
         make_lock_file(path)
@@ -55,9 +55,9 @@ async def fence(directory: Path, system: System, *, within_s: float, on_step: On
     except OSError:
         raise Stopped(SetupCode.STATE_DIRECTORY_UNAVAILABLE) from None
     try:
-        on_step(Step.FENCE_HELD, None)
+        on_step(FENCE_HELD, None)
         yield Fence(descriptor, path)
-        on_step(Step.FENCE_LEAVING, None)
+        on_step(FENCE_LEAVING, None)
     finally:
         os.close(descriptor)
 

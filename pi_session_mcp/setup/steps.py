@@ -9,71 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-
-class Step(StrEnum):
-    """A point of a run. `running`: a command runs under its guardian. `staged`: written, but not yet in place."""
-
-    FENCE_WANTED = "fence.wanted"
-    FENCE_HELD = "fence.held"
-    FENCE_LEAVING = "fence.leaving"
-
-    DISCOVER_STARTING = "discover.starting"
-    DISCOVER_RUNNING = "discover.running"
-    DISCOVER_DONE = "discover.done"
-
-    INSPECT_STARTING = "inspect.starting"
-    INSPECT_RUNNING = "inspect.running"
-    INSPECT_DONE = "inspect.done"
-
-    PENDING_STARTING = "pending.starting"
-    PENDING_STAGED = "pending.staged"
-    PENDING_DONE = "pending.done"
-
-    CHANGE_STARTING = "change.starting"
-    CHANGE_RUNNING = "change.running"
-    CHANGE_DONE = "change.done"
-
-    CONFIRM_CHANGE_STARTING = "confirm_change.starting"
-    CONFIRM_CHANGE_RUNNING = "confirm_change.running"
-    CONFIRM_CHANGE_DONE = "confirm_change.done"
-
-    REMOVE_STARTING = "remove.starting"
-    REMOVE_RUNNING = "remove.running"
-    REMOVE_DONE = "remove.done"
-
-    CONFIRM_ABSENT_STARTING = "confirm_absent.starting"
-    CONFIRM_ABSENT_RUNNING = "confirm_absent.running"
-    CONFIRM_ABSENT_DONE = "confirm_absent.done"
-
-    ADD_STARTING = "add.starting"
-    ADD_RUNNING = "add.running"
-    ADD_DONE = "add.done"
-
-    CONFIRM_STARTING = "confirm.starting"
-    CONFIRM_RUNNING = "confirm.running"
-    CONFIRM_DONE = "confirm.done"
-
-    OWNED_STARTING = "owned.starting"
-    OWNED_STAGED = "owned.staged"
-    OWNED_DONE = "owned.done"
-
-    FORGET_STARTING = "forget.starting"
-    FORGET_STAGED = "forget.staged"
-    FORGET_DONE = "forget.done"
-
-    HIDDEN_STARTING = "hidden.starting"
-    HIDDEN_RUNNING = "hidden.running"
-    HIDDEN_DONE = "hidden.done"
-
-    VERIFY_STARTING = "verify.starting"
-    VERIFY_RUNNING = "verify.running"
-    VERIFY_DONE = "verify.done"
+FENCE_WANTED: Final = "fence.wanted"
+FENCE_HELD: Final = "fence.held"
+FENCE_LEAVING: Final = "fence.leaving"
 
 
 class Doing(StrEnum):
-    """A stretch of a run; its points are `starting`, one in the middle, and `done`."""
+    """A stretch of a run. It has three points: `starting`, one in the middle, and `done`."""
 
     DISCOVER = "discover"
     INSPECT = "inspect"
@@ -89,9 +33,22 @@ class Doing(StrEnum):
     HIDDEN = "hidden"
     VERIFY = "verify"
 
-    def at(self, moment: str) -> Step:
+    @property
+    def middle(self) -> str:
+        """`staged`: a record is written, but not yet in place. `running`: a command runs under its guardian."""
+        return "staged" if self in {Doing.PENDING, Doing.OWNED, Doing.FORGET} else "running"
+
+    def at(self, moment: str) -> str:
         """The point of this stretch with that name."""
-        return Step(f"{self.value}.{moment}")
+        assert moment in {"starting", self.middle, "done"}
+        return f"{self.value}.{moment}"
+
+
+STEPS: Final = (
+    *(FENCE_WANTED, FENCE_HELD, FENCE_LEAVING),
+    *(doing.at(moment) for doing in Doing for moment in ("starting", doing.middle, "done")),
+)
+"""Every point of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +59,9 @@ class Running:
     command: int
 
 
-OnStep: TypeAlias = Callable[[Step, Running | None], None]
+OnStep: TypeAlias = Callable[[str, Running | None], None]
+"""Is told the name of each point, and which processes run there."""
 
 
-def unwatched(_step: Step, _running: Running | None = None) -> None:
+def unwatched(_step: str, _running: Running | None = None) -> None:
     """Does nothing at a point."""

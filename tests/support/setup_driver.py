@@ -33,7 +33,7 @@ from pi_session_mcp.setup.targets import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pi_session_mcp.setup.steps import Running, Step
+    from pi_session_mcp.setup.steps import Running
 
 HELD_WITHIN_S = 60.0
 
@@ -50,12 +50,12 @@ class Saboteur:
     victim: str = "command"
     held: Path | None = None
 
-    def __call__(self, step: Step, running: Running | None) -> None:
+    def __call__(self, step: str, running: Running | None) -> None:
         """A step of the run."""
         pids = "" if running is None else f" {running.guardian} {running.command}"
         with self.notes.open("a") as notes:
-            notes.write(f"{step.value}{pids}\n")
-        if step.value == self.step:
+            notes.write(f"{step}{pids}\n")
+        if step == self.step:
             if self.held is not None:
                 self._wait_for(self.held)
             self.step = None

@@ -10,7 +10,7 @@ import pytest
 from pi_session_mcp.errors import ExitStatus
 from pi_session_mcp.setup.messages import WORDS
 from pi_session_mcp.setup.result import Conclusion, Finding, Operation, Result, SetupCode, Status
-from pi_session_mcp.setup.steps import Doing, Step
+from pi_session_mcp.setup.steps import STEPS, Doing
 from pi_session_mcp.setup.targets import Target
 
 TARGET = Target("codex", "user")
@@ -60,9 +60,13 @@ def test_every_code_has_its_words_and_stands_in_the_documentation_with_them(code
     assert cells in rows
 
 
-def test_every_stretch_of_a_run_has_three_steps_and_there_are_no_others() -> None:
-    fence = {Step.FENCE_WANTED, Step.FENCE_HELD, Step.FENCE_LEAVING}
-    written = {Doing.PENDING, Doing.OWNED, Doing.FORGET}
-    middle = {doing: "staged" if doing in written else "running" for doing in Doing}
-    stretches = {doing.at(moment) for doing in Doing for moment in ("starting", middle[doing], "done")}
-    assert fence | stretches == set(Step)
+def test_every_stretch_of_a_run_has_three_points_and_a_record_is_staged_where_a_command_would_run() -> None:
+    assert len(set(STEPS)) == len(STEPS) == 3 + 3 * len(Doing)
+    assert {step for step in STEPS if step.endswith(".staged")} == {"pending.staged", "owned.staged", "forget.staged"}
+    assert {step.rpartition(".")[0] for step in STEPS if step.endswith(".starting")} == set(Doing)
+
+
+@pytest.mark.parametrize(("doing", "moment"), [(Doing.OWNED, "running"), (Doing.ADD, "staged"), (Doing.ADD, "")])
+def test_a_stretch_has_no_other_points(doing: Doing, moment: str) -> None:
+    with pytest.raises(AssertionError):
+        doing.at(moment)
