@@ -72,7 +72,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a command is told on its standard input, which is closed as soon as `is_over` says so of its output."""
+    """What a command is told on its standard input, which is closed as soon as `is_over` says so of its output.
+
+    `says` is a few lines: it must fit into the buffer of a pipe.
+    """
 
     says: bytes
     is_over: Callable[[bytes], bool]
@@ -98,6 +101,7 @@ async def run(
     async with owned(started):
         with anyio.move_on_after(within_s) as bound, suppress(CommandNotStarted):
             await started.started()
+            await seen.tell()
             on_started(started)
             await seen.follow([stream for stream in command.streams if stream != INPUT])
     return seen.judged(timed_out=bound.cancelled_caught)
@@ -116,8 +120,6 @@ class _Seen:
         """Until the command and its output have ended, or it has written too much."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._read_all, streams, tasks.cancel_scope)
-            if self.told is not None:
-                tasks.start_soon(self._tell, self.told)
             await self.child.over()
             # A process that still has the stream is out of the keeper's sight (macOS); we do not wait for it.
             tasks.cancel_scope.deadline = anyio.current_time() + DEADLINES.end_of_file_s
@@ -138,9 +140,11 @@ class _Seen:
                 self.is_too_large = True
                 scope.cancel()
 
-    async def _tell(self, told: Input) -> None:
-        with suppress(OSError):  # it does not listen, and its answer will show that
-            await self.child.write(told.says)
+    async def tell(self) -> None:
+        """Write the input, which the pipe has room for: the command need not read any of it yet."""
+        if self.told is not None:
+            with suppress(OSError):  # it does not listen, and its answer will show that
+                await self.child.write(self.told.says)
 
     def judged(self, *, timed_out: bool) -> Ended:
         """What to say of the command that was run."""
