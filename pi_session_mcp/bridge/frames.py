@@ -30,41 +30,6 @@ UNREADABLE: Final = -32700
 """The code of an error answer that is made here: the parse error of JSON-RPC."""
 
 
-class LineSplitter:
-    """Cuts chunks into lines. A line that is too long is dropped as it arrives, and counted."""
-
-    def __init__(self) -> None:
-        self.too_long = 0
-        """How many lines were too long so far, with the one that is still arriving."""
-        self.dropped = 0
-        """How many bytes of such lines were dropped so far."""
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that the chunk completes, without their ends. Only `\\n` ends a line."""
-        *ends, rest = chunk.split(b"\n")
-        lines = []
-        for end in ends:
-            self._keep(end)
-            if self._size <= MAX_FRAME_BYTES:
-                lines.append(b"".join(self._pieces))
-            self._pieces, self._size = [], 0
-        self._keep(rest)
-        return lines
-
-    def _keep(self, piece: bytes) -> None:
-        before, self._size = self._size, self._size + len(piece)
-        if self._size <= MAX_FRAME_BYTES:
-            self._pieces.append(piece)
-            return
-        self.dropped += len(piece)
-        if before <= MAX_FRAME_BYTES:
-            self.dropped += before
-            self._pieces = []
-            self.too_long += 1
-
-
 def read_messages(line: bytes) -> list[JSONRPCMessage]:
     """The messages of one line: one, those of a batch, or none. See `read_message`."""
     if not line.lstrip().startswith(b"["):

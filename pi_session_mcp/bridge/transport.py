@@ -16,10 +16,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from pi_session_mcp.bridge.allowance import BURST_BYTES, BYTES_EACH_SECOND, DROPPED_COUNT_ONCE_IN, weight
-from pi_session_mcp.bridge.frames import LineSplitter, read_messages
+from pi_session_mcp.bridge.frames import MAX_FRAME_BYTES, read_messages
 from pi_session_mcp.bridge.outbox import Outbox
 from pi_session_mcp.bridge.process import running_server
 from pi_session_mcp.platform.allowance import Allowance
+from pi_session_mcp.platform.lines import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -97,7 +98,7 @@ class _Intake:
         self._outbox = outbox
         self._incoming = incoming
         self._watcher = watcher
-        self._splitter = LineSplitter()
+        self._splitter = LineSplitter(MAX_FRAME_BYTES)
         self._allowance = Allowance(BURST_BYTES, BYTES_EACH_SECOND)
 
     async def run(self) -> None:

@@ -27,6 +27,7 @@ from pi_session_mcp.host.protocol import (
     encode_request,
 )
 from pi_session_mcp.platform.allowance import Allowance
+from pi_session_mcp.platform.lines import LineSplitter
 from pi_session_mcp.platform.readiness import Readiness
 
 if TYPE_CHECKING:
@@ -237,20 +238,14 @@ class HostClient:
 
     async def receive(self) -> None:
         """Take frames until the channel ends. Raises `ProtocolBroken` and `HostOverran`."""
-        rest = bytearray()
+        lines = LineSplitter(MAX_FRAME_BYTES)
         with Readiness(self._channel.fileno()) as readiness:
             while chunk := await self._read(readiness):
                 self._allowance.grow(asyncio.get_running_loop().time())
-                searched = len(rest)
-                rest += chunk
-                if (end := rest.rfind(b"\n", searched)) < 0:
-                    if len(rest) > MAX_FRAME_BYTES:
-                        raise ProtocolBroken
-                    continue
-                lines = bytes(rest[:end]).split(b"\n")
-                del rest[: end + 1]
-                for line in lines:
+                for line in lines.feed(chunk):
                     self._take(line)
+                if lines.too_long:
+                    raise ProtocolBroken
 
     async def _read(self, readiness: Readiness) -> bytes:
         await readiness.wait()
@@ -260,8 +255,6 @@ class HostClient:
             return b""
 
     def _take(self, line: bytes) -> None:
-        if len(line) > MAX_FRAME_BYTES:
-            raise ProtocolBroken
         try:
             frame = decode_host_frame(line)
         except ValueError as error:

@@ -19,6 +19,7 @@ import anyio
 from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper import orphans
 from pi_session_mcp.keeper.pipes import ERRORS, INPUT, OUTPUT, Pipes
+from pi_session_mcp.platform.lines import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -77,7 +78,7 @@ class Child:
         self._grace_s = command.grace_s
         self._unwanted = anyio.Event()
         self._gone = False
-        self._said = b""
+        self._said = LineSplitter(_CHUNK_BYTES)
         self.command_pid: int | None = None
         self.exit_code: int | None = None
         self.error: int | None = None
@@ -208,8 +209,7 @@ class Child:
     async def _hear(self) -> bool:
         await anyio.wait_readable(self._link.ours[_REPORT])
         said = os.read(self._link.ours[_REPORT], _CHUNK_BYTES)
-        *lines, self._said = (self._said + said).split(b"\n")
-        for line in lines:
+        for line in self._said.feed(said):
             self._note(line.decode("ascii", "replace").split())
         return bool(said)
 

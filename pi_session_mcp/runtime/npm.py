@@ -12,6 +12,7 @@ import anyio
 from pi_session_mcp.keeper.child import Command
 from pi_session_mcp.keeper.pipes import ERRORS
 from pi_session_mcp.keeper.running import running
+from pi_session_mcp.platform.lines import LineSplitter
 from pi_session_mcp.platform.paths import home_directory
 from pi_session_mcp.runtime.node_environment import without_node_options
 
@@ -102,14 +103,12 @@ class _Listener:
     def __init__(self, fetched: Callable[[int], None]) -> None:
         self._fetched = fetched
         self._count = 0
-        self._rest = b""
+        self._lines = LineSplitter(_LINE_LIMIT_BYTES)
         self.error_code = ""
 
     def hear(self, chunk: bytes) -> None:
         """Take what npm has written since the last time."""
-        *lines, rest = (self._rest + chunk).split(b"\n")
-        self._rest = rest[-_LINE_LIMIT_BYTES:]
-        for line in lines:
+        for line in self._lines.feed(chunk):
             self._hear_line(line)
 
     def _hear_line(self, line: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.keeper.child import Command, CommandNotStarted
 from pi_session_mcp.keeper.pipes import INPUT, OUTPUT
 from pi_session_mcp.keeper.running import running
+from pi_session_mcp.platform.lines import LineSplitter
 from pi_session_mcp.platform.text import path_text
 from pi_session_mcp.setup.result import SetupCode, Stopped
 from pi_session_mcp.setup.steps import Doing, Running, unwatched
@@ -97,7 +99,8 @@ class _Conversation:
 
     def __init__(self, server: Child) -> None:
         self._server = server
-        self._rest = b""
+        self._splitter = LineSplitter(_LINE_LIMIT_BYTES)
+        self._lines: deque[bytes] = deque()
         self._last_id = 0
 
     async def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -121,13 +124,12 @@ class _Conversation:
         await self._server.write(json.dumps({"jsonrpc": "2.0", **message}).encode("ascii") + b"\n")
 
     async def _line(self) -> bytes:
-        while b"\n" not in self._rest:
+        while not self._lines:
             chunk = await self._server.read()
-            self._rest += chunk
-            if not chunk or len(self._rest) > _LINE_LIMIT_BYTES:
+            self._lines.extend(self._splitter.feed(chunk))
+            if not chunk or self._splitter.too_long:
                 raise Stopped(SetupCode.MCP_FAILED)
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
+        return self._lines.popleft()
 
 
 async def _check(server: _Conversation, tools: frozenset[str]) -> None:

@@ -10,44 +10,11 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRespo
 
 from pi_session_mcp.bridge.frames import (
     MAX_DEPTH,
-    MAX_FRAME_BYTES,
     MAX_REPAIRED_BYTES,
     UNREADABLE,
-    LineSplitter,
     read_message,
     read_messages,
 )
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_lines_are_the_same_however_they_arrive(size: int) -> None:
-    text = b"one\n\ntwo\r\n" + "drei\u2028\u0085".encode() + b"\nrest"
-    splitter = LineSplitter()
-
-    lines = [line for start in range(0, len(text), size) for line in splitter.feed(text[start : start + size])]
-
-    assert lines == [b"one", b"", b"two\r", "drei\u2028\u0085".encode()]
-    assert splitter.too_long == 0
-
-
-@pytest.mark.parametrize(("size", "kept"), [(MAX_FRAME_BYTES, True), (MAX_FRAME_BYTES + 1, False)])
-def test_a_line_may_be_as_long_as_the_limit_and_no_longer(size: int, kept: bool) -> None:  # noqa: FBT001
-    splitter = LineSplitter()
-    line = b"x" * size
-
-    lines = [done for start in range(0, size, 65_536) for done in splitter.feed(line[start : start + 65_536])]
-    lines += splitter.feed(b"\nnext\n")
-
-    assert lines == ([line, b"next"] if kept else [b"next"])
-    assert splitter.too_long == (0 if kept else 1)
-
-
-def test_a_line_that_is_too_long_is_not_kept_while_it_arrives() -> None:
-    splitter = LineSplitter()
-    for _ in range(200):
-        assert splitter.feed(b"x" * 65_536) == []
-    assert splitter.too_long == 1
-    assert splitter._pieces == []
 
 
 @pytest.mark.parametrize(
