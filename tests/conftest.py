@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from itertools import count
@@ -18,16 +19,23 @@ if TYPE_CHECKING:
 _numbers: Final = count()
 HERE: Final = Path(__file__).parent
 LONGEST: Final = (
-    "contract/test_package_shapes.py",
-    "contract/test_bad_extensions.py",
-    "process/test_setup_killed.py",
-    "process/test_ended_by_anything.py",
-    "contract/extended/test_endings.py",
-    "process/test_demo.py",
+    "process/test_setup_agreement.py",
     "process/test_doctor.py",
-    "process/test_acceptance.py",
+    "process/test_one_judgement.py",
+    "process/test_setup_settings.py",
+    "contract/test_bad_extensions.py",
+    "process/test_demo.py",
+    "process/test_remedies.py",
+    "process/test_ended_by_anything.py",
+    "process/test_setup_killed.py",
     "process/test_setup_bad_worlds.py",
-    "process/test_no_growth.py",
+    "contract/extended/test_endings.py",
+    "process/test_acceptance.py",
+    "contract/host/test_commands.py",
+    "unit/doctor/test_table.py",
+    "contract/test_bridge_endings.py",
+    "process/test_setup_command.py",
+    "contract/test_package_shapes.py",
 )
 """Files that take the longest, the longest first."""
 
@@ -48,6 +56,11 @@ def _turn_of(file: Path) -> int:
     if file.as_posix() in LONGEST:
         return LONGEST.index(file.as_posix())
     return len(LONGEST) + (file.parts[0] == "unit")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end. The collector of garbage need not look at it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_the_end_of_the_host_ends_the_servers_of_its_sessions(shared: SharedBrid
 def test_rounds_with_grants_leave_descriptors_tasks_and_processes_as_they_were(world: BridgeWorld) -> None:
     granted = {"permissionProfile": "read-only", **PROFILE, "mcpServers": {"library": world.fixture().configured()}}
     world.configure(executionProfiles={"granted": {"default": True, **granted}})
-    command = [sys.executable, rounds.__file__, str(world.configuration), "25", "5,25"]
+    command = [sys.executable, rounds.__file__, str(world.configuration), "13", "3,13"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=world.environment, **pipes) as process:  # type: ignore[call-overload]
         told = []
@@ -211,5 +211,5 @@ def test_rounds_with_grants_leave_descriptors_tasks_and_processes_as_they_were(w
 
     counted = ("descriptors", "tasks", "processes", "host descriptors")
     assert [told[1][name] for name in counted] == [told[0][name] for name in counted]
-    assert len(set(world.fixtures[0].pids)) == 25
+    assert len(set(world.fixtures[0].pids)) == 13
     assert world.left() == []
