@@ -217,6 +217,8 @@ def test_starts_cancelled_at_any_moment_leave_no_session_and_give_their_places_b
         if answer["ok"]:
             places += 1
             client.started.append(answer["session"]["id"])
+        else:
+            assert answer["error"]["code"] == "session_limit_reached"
     assert client.call("pi_session_start", workspace="project")["error"]["code"] == "session_limit_reached"
 
 

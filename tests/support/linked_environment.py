@@ -5,6 +5,7 @@ Installing tens of thousands of files again takes a minute of processor time. `-
 
 from __future__ import annotations
 
+import shutil
 import sys
 import sysconfig
 import venv
@@ -34,10 +35,14 @@ def make_linked_environment(prefix: Path, wheel: Path, extra: str) -> Path:
 
 
 def link_runtime(prefix: Path) -> None:
-    """Have the runtime of the tests' own environment in this one, too."""
-    share = prefix / "share"
-    share.mkdir(exist_ok=True)
-    (share / "pi-session-mcp").symlink_to(Path(sys.prefix) / "share" / "pi-session-mcp")
+    """Have the runtime of the tests' own environment in this one, too, by a record of its own.
+
+    A `runtime install` there records its own Node, which is gone with the environment.
+    """
+    share, there = (Path(one) / "share" / "pi-session-mcp" for one in (prefix, sys.prefix))
+    share.mkdir(parents=True)
+    (share / "runtime").symlink_to(there / "runtime")
+    shutil.copy(there / "runtime.json", share)
 
 
 def _requirements_of(wheel: Path) -> list[str]:
