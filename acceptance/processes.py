@@ -110,9 +110,9 @@ def left_of(mark: str, *, within_s: float) -> list[psutil.Process]:
     return found
 
 
-def end_all(mark: str) -> None:
-    """End every process with this mark: ours, since nobody else knows the mark."""
-    for process in left_of(mark, within_s=_GRACE_S):
+def end_all(mark: str, grace_s: float = _GRACE_S) -> None:
+    """End every process with this mark that is still there after `grace_s`. Only ours have the mark."""
+    for process in left_of(mark, within_s=grace_s):
         with suppress(psutil.NoSuchProcess):
             process.kill()
     left_of(mark, within_s=_GRACE_S)

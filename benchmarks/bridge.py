@@ -30,6 +30,7 @@ from pi_session_mcp.config.load import load
 from pi_session_mcp.config.model import Grant, McpServer
 from pi_session_mcp.deadlines import Deadlines
 from pi_session_mcp.demo.model import Call, Say, ScriptedModel, write_agent_directory
+from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.server.assembly import assembled
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ async def in_turns(
     write_agent_directory(directory / "agent", model.base_url)
     configuration = directory / "config.json"
     configuration.write_text(json.dumps(_configuration(directory)))
+    adopt_orphans()
     parts = await stack.enter_async_context(assembled(load(configuration), lambda _: None, lambda *_: None))
     session = (await parts.registry.start("project")).id
     model.on("built-in tool", Call("ls", {}), Say("ok"))

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pi_session_mcp.keeper import orphans
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,13 +36,6 @@ LONGEST: Final = (
     "contract/test_package_shapes.py",
 )
 """Files that take the longest, the longest first."""
-
-
-def _adopt_nothing() -> None:
-    """A process that adopts may have no children but keepers, and ends all others: no promise for one that tests."""
-
-
-orphans.adopt_orphans = _adopt_nothing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

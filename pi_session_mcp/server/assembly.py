@@ -16,7 +16,6 @@ from pi_session_mcp.deadlines import DEADLINES
 from pi_session_mcp.diagnostics import Event
 from pi_session_mcp.extensions.check import place_of
 from pi_session_mcp.host.pool import HostPool
-from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.runtime.agent_directory import agent_directory, ignored_variable
 from pi_session_mcp.runtime.compile_cache import prune
 from pi_session_mcp.runtime.record import writable_place
@@ -64,7 +63,6 @@ async def assembled(
     `count` takes what hosts print, as (bytes, writes). An `early` host is taken over. When this returns, no process
     that it started is alive.
     """
-    adopt_orphans()
     around = Inherited.here()
     prepare = launcher(configuration, around)
     async with (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from pi_session_mcp.errors import Refusal
 from pi_session_mcp.host import process
 from pi_session_mcp.host.pool import EarlyHost, for_extensions
-from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.server.launching import Inherited, launcher
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ def head_start(calls: Sequence[Call], configuration: Configuration) -> EarlyHost
     profile = asked_for(calls, configuration)
     if profile is None:
         return None
-    adopt_orphans()
     spare = bool(profile.extensions)
     try:
         launch = launcher(configuration, Inherited.here())()

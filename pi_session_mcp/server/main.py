@@ -95,8 +95,10 @@ def load_configuration() -> Configuration:
 
 def load_application(configuration: Configuration, process: Process) -> Open:
     """What is served under that configuration."""
+    from pi_session_mcp.keeper.orphans import adopt_orphans
     from pi_session_mcp.server.head_start import head_start
 
+    adopt_orphans()
     early = head_start(tuple(process.calls), configuration)
     from pi_session_mcp.server.assembly import assembled
 

@@ -17,6 +17,7 @@ import anyio
 import psutil
 
 from pi_session_mcp.config.load import load
+from pi_session_mcp.keeper.orphans import adopt_orphans
 from pi_session_mcp.server.assembly import assembled
 
 
@@ -35,6 +36,7 @@ def held() -> dict[str, int]:
 
 
 async def main(configuration: Path, rounds: int, told_after: set[int]) -> None:
+    adopt_orphans()
     async with assembled(load(configuration), lambda _: None, lambda *_: None) as parts:
         registry = parts.registry
         for number in range(1, rounds + 1):

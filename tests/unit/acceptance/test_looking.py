@@ -63,7 +63,7 @@ def test_marked_processes_are_found_in_whatever_session_and_ended(tmp_path: Path
     run((sys.executable, "-c", daemon), tmp_path, environ, within_s=60)
 
     assert len(left_of(environ[MARK], within_s=0)) == 1
-    end_all(environ[MARK])
+    end_all(environ[MARK], grace_s=0.1)
     assert left_of(environ[MARK], within_s=0) == []
     assert left_of("another", within_s=0) == []
 
