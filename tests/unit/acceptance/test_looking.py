@@ -58,7 +58,9 @@ def test_what_is_no_installation_is_said_to_be_none(tmp_path: Path) -> None:
 
 def test_marked_processes_are_found_in_whatever_session_and_ended(tmp_path: Path) -> None:
     environ = {**os.environ, MARK: f"mark-{os.getpid()}"}
-    daemon = f"import os; os.fork() or (os.setsid(), os.fork() or os.execv({sys.executable!r}, {list(SLEEPER)!r}))"
+    sleeper = f"os.execv({sys.executable!r}, {list(SLEEPER)!r})"
+    # The process between us and the daemon has ended when the command has.
+    daemon = f"import os; pid = os.fork(); pid and os.waitpid(pid, 0); pid or (os.setsid(), os.fork() or {sleeper})"
 
     run((sys.executable, "-c", daemon), tmp_path, environ, within_s=60)
 
